@@ -1,0 +1,1 @@
+//! Adjudicated channels between agents: mailboxes, publish / subscribe, request / reply.

@@ -1,0 +1,1 @@
+//! The frozen vocabulary and seams of the fak multi-agent coordination protocol.

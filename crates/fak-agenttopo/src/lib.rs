@@ -1,0 +1,1 @@
+//! Declared and enforced topologies over a group of agents.

@@ -1,0 +1,2 @@
+//! The `fak` command.
+fn main() {}

@@ -1,0 +1,1 @@
+//! Groups, collectives, barriers and lane leases as adjudicated acts.

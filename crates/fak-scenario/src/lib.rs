@@ -1,0 +1,1 @@
+//! Scenarios: multi-agent coordination written as data, performed and checked.

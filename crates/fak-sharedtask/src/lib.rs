@@ -1,0 +1,1 @@
+//! The shared task record and the space: state that many agents edit by adjudicated patch.

@@ -1,0 +1,2 @@
+//! Build tasks of the workspace.
+fn main() {}
