@@ -23,6 +23,7 @@ mod flow;
 mod gate;
 mod handle;
 mod id;
+pub mod json;
 mod principal;
 mod reason;
 mod reference;
