@@ -6,10 +6,10 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use fak_abi::{
-    Act, Admission, AgentHandle, AttachError, AuditSlot, Claim, Clock, Desk, Driver, Edges, Emitter, Engine,
-    Event, EventKind, EventKinds, Id, KernelSeal, KernelTag, Needs, Opinion, Permit, Principal,
-    PrincipalSpec, Reason, Ref, Refusal, ResolveError, Resolver, RungName, Sequence, Settle, SiteInfo, Timer,
-    Timestamp, Tool, ToolCall, Verdict, WitnessResolver,
+    Act, Admission, AgentHandle, AttachError, AuditSlot, Clock, Desk, Driver, Edges, Emitter, Engine, Event,
+    EventKind, EventKinds, Id, KernelSeal, KernelTag, Needs, Opinion, Permit, Principal, PrincipalSpec,
+    Reason, Ref, Refusal, ResolveError, Resolver, RungName, Sequence, Settle, SiteInfo, Timer, Timestamp,
+    Tool, ToolCall, Verdict, WitnessResolver,
 };
 
 use crate::attach::Roll;
