@@ -7,7 +7,7 @@ mod table;
 use cargo_metadata::{DependencyKind, MetadataCommand};
 
 use self::judge::{Edge, Use};
-pub(crate) use self::table::{TABLE, place};
+pub(crate) use self::table::place;
 use crate::{error::TaskError, repo::Repo, report::Report};
 
 /// Judges the workspace as cargo describes it.
