@@ -1,0 +1,161 @@
+//! Why a scenario could not be read or begun: the file, the line, the step, the member, and what to write instead. What a step
+//! answers wrongly is no error but a [`Mismatch`](crate::Mismatch).
+
+use std::{fmt, path::PathBuf};
+
+/// A scenario that cannot be read or begun (§8).
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ScenarioError {
+    /// The file cannot be opened or read.
+    #[error("cannot read \"{}\": {source}", path.display())]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// The file is larger than a scenario may be.
+    #[error("\"{}\" is larger than the {limit} bytes a file may have", path.display())]
+    TooLarge {
+        /// The file.
+        path: PathBuf,
+        /// The limit, in bytes.
+        limit: u64,
+    },
+    /// A file named by a scenario climbs out of its folder.
+    #[error("{place}: the path \"{wanted}\" climbs out of the scenario's folder; move the file there or allow outside files")]
+    Outside {
+        /// Where it is named.
+        place: Box<Place>,
+        /// The path as written.
+        wanted: String,
+    },
+    /// The text is not what a scenario is made of.
+    #[error("{place}: {problem}")]
+    Invalid {
+        /// Where.
+        place: Box<Place>,
+        /// What is wrong and what was expected.
+        problem: Problem,
+    },
+    /// No scenario was found where one was asked for.
+    #[error("no scenario in \"{}\"; a folder must hold files that end in .json", path.display())]
+    Empty {
+        /// The folder.
+        path: PathBuf,
+    },
+    /// The log of the run cannot be written.
+    #[error("cannot write the audit log: {0}")]
+    Audit(std::io::Error),
+}
+
+/// Where in a scenario something is wrong.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// The file.
+    pub path: PathBuf,
+    /// The line, counted from 1.
+    pub line: u32,
+    /// The column in characters, counted from 1.
+    pub column: u32,
+    /// The step, counted from 1, and what it does.
+    pub step: Option<(usize, String)>,
+    /// The member, as a path of names and positions.
+    pub member: String,
+}
+
+/// What is wrong there.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Problem {
+    /// It is no JSON.
+    #[error("{0}")]
+    Syntax(String),
+    /// A member nobody knows, where members are closed.
+    #[error("unknown member \"{name}\"; {}", suggest(.nearest.as_deref(), .known))]
+    UnknownMember {
+        /// The member.
+        name: String,
+        /// The known name most like it.
+        nearest: Option<String>,
+        /// The names known there.
+        known: Vec<String>,
+    },
+    /// A member the act does not have in its `expect`.
+    #[error("\"{act}\" does not answer \"{name}\"; {}", suggest(.nearest.as_deref(), .known))]
+    NotAnswered {
+        /// The act.
+        act: String,
+        /// The member.
+        name: String,
+        /// The known name most like it.
+        nearest: Option<String>,
+        /// What the act answers.
+        known: Vec<String>,
+    },
+    /// A member that must be there is not.
+    #[error("\"{name}\" is missing; {needs}")]
+    Missing {
+        /// The member.
+        name: String,
+        /// What it is for.
+        needs: String,
+    },
+    /// A value of another type.
+    #[error("expected {expected}, found {found}")]
+    Type {
+        /// What was expected.
+        expected: String,
+        /// The type found.
+        found: String,
+    },
+    /// A name that stands for nothing.
+    #[error("unknown {what} \"{name}\"; {}", suggest(.nearest.as_deref(), .known))]
+    UnknownName {
+        /// What kind of name.
+        what: &'static str,
+        /// The name.
+        name: String,
+        /// The known name most like it.
+        nearest: Option<String>,
+        /// The names known there.
+        known: Vec<String>,
+    },
+    /// Members that exclude or need each other, or a value out of its range.
+    #[error("{0}")]
+    Rule(String),
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}:{}", self.path.display(), self.line, self.column)?;
+        if let Some((number, act)) = &self.step {
+            write!(f, ": step {number}")?;
+            if !act.is_empty() {
+                write!(f, " ({act})")?;
+            }
+        }
+        if !self.member.is_empty() {
+            write!(f, ": {}", self.member)?;
+        }
+        Ok(())
+    }
+}
+
+/// The nearest known name, or the known names if none is near.
+fn suggest(nearest: Option<&str>, known: &[String]) -> String {
+    const SHOWN: usize = 12;
+    if let Some(nearest) = nearest {
+        return format!("did you mean \"{nearest}\"?");
+    }
+    if known.is_empty() {
+        return "none is known here".to_owned();
+    }
+    let mut text = String::from("known here: ");
+    text.push_str(&known.iter().take(SHOWN).map(String::as_str).collect::<Vec<_>>().join(", "));
+    if let Some(more) = known.len().checked_sub(SHOWN).filter(|more| *more > 0) {
+        text.push_str(&format!(" and {more} more"));
+    }
+    text
+}
