@@ -3,6 +3,8 @@
 
 use std::{fmt, path::PathBuf};
 
+use fak_abi::json;
+
 /// A scenario that cannot be read or begun (§8).
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -24,7 +26,9 @@ pub enum ScenarioError {
         limit: u64,
     },
     /// A file named by a scenario climbs out of its folder.
-    #[error("{place}: the path \"{wanted}\" climbs out of the scenario's folder; move the file there or allow outside files")]
+    #[error(
+        "{place}: the path \"{wanted}\" climbs out of the scenario's folder; move the file there or allow outside files"
+    )]
     Outside {
         /// Where it is named.
         place: Box<Place>,
@@ -56,12 +60,12 @@ pub struct Place {
     /// The file.
     pub path: PathBuf,
     /// The line, counted from 1.
-    pub line: u32,
-    /// The column in characters, counted from 1.
-    pub column: u32,
+    pub line: usize,
+    /// The column in bytes, counted from 1.
+    pub column: usize,
     /// The step, counted from 1, and what it does.
     pub step: Option<(usize, String)>,
-    /// The member, as a path of names and positions.
+    /// The member, as a JSON pointer.
     pub member: String,
 }
 
@@ -69,24 +73,19 @@ pub struct Place {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Problem {
-    /// It is no JSON.
-    #[error("{0}")]
-    Syntax(String),
-    /// A member nobody knows, where members are closed.
-    #[error("unknown member \"{name}\"; {}", suggest(.nearest.as_deref(), .known))]
-    UnknownMember {
-        /// The member.
-        name: String,
-        /// The known name most like it.
-        nearest: Option<String>,
-        /// The names known there.
+    /// It is not the JSON a scenario is made of.
+    #[error("{problem}{}", lists(.known))]
+    Json {
+        /// What the reader found.
+        problem: json::Problem,
+        /// The members known there, where one was unknown and none is near.
         known: Vec<String>,
     },
-    /// A member the act does not have in its `expect`.
-    #[error("\"{act}\" does not answer \"{name}\"; {}", suggest(.nearest.as_deref(), .known))]
+    /// A member of `expect` that the act does not answer.
+    #[error("\"{act}\" does not answer \"{name}\"{}", suggest(.nearest.as_deref(), .known))]
     NotAnswered {
         /// The act.
-        act: String,
+        act: &'static str,
         /// The member.
         name: String,
         /// The known name most like it.
@@ -94,24 +93,8 @@ pub enum Problem {
         /// What the act answers.
         known: Vec<String>,
     },
-    /// A member that must be there is not.
-    #[error("\"{name}\" is missing; {needs}")]
-    Missing {
-        /// The member.
-        name: String,
-        /// What it is for.
-        needs: String,
-    },
-    /// A value of another type.
-    #[error("expected {expected}, found {found}")]
-    Type {
-        /// What was expected.
-        expected: String,
-        /// The type found.
-        found: String,
-    },
     /// A name that stands for nothing.
-    #[error("unknown {what} \"{name}\"; {}", suggest(.nearest.as_deref(), .known))]
+    #[error("unknown {what} \"{name}\"{}", suggest(.nearest.as_deref(), .known))]
     UnknownName {
         /// What kind of name.
         what: &'static str,
@@ -145,17 +128,21 @@ impl fmt::Display for Place {
 
 /// The nearest known name, or the known names if none is near.
 fn suggest(nearest: Option<&str>, known: &[String]) -> String {
+    match nearest {
+        Some(nearest) => format!(", did you mean \"{nearest}\"?"),
+        None => lists(known),
+    }
+}
+
+/// The names known there, the first dozen.
+fn lists(known: &[String]) -> String {
     const SHOWN: usize = 12;
-    if let Some(nearest) = nearest {
-        return format!("did you mean \"{nearest}\"?");
-    }
     if known.is_empty() {
-        return "none is known here".to_owned();
+        return String::new();
     }
-    let mut text = String::from("known here: ");
-    text.push_str(&known.iter().take(SHOWN).map(String::as_str).collect::<Vec<_>>().join(", "));
-    if let Some(more) = known.len().checked_sub(SHOWN).filter(|more| *more > 0) {
-        text.push_str(&format!(" and {more} more"));
+    let shown: Vec<&str> = known.iter().take(SHOWN).map(String::as_str).collect();
+    match known.len().saturating_sub(SHOWN) {
+        0 => format!("; known here: {}", shown.join(", ")),
+        more => format!("; known here: {} and {more} more", shown.join(", ")),
     }
-    text
 }

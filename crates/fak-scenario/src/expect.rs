@@ -227,7 +227,10 @@ mod tests {
 
     #[test]
     fn only_the_members_listed_are_compared() {
-        let got = answers(vec![("verdict", "deny".into()), ("reason", "MISROUTE".into())]);
+        let got = answers(vec![
+            ("verdict", "deny".into()),
+            ("reason", "MISROUTE".into()),
+        ]);
         assert!(
             got.mismatches(&Expectations::Members(vec![("verdict", "deny".into())]))
                 .is_empty()
@@ -250,8 +253,16 @@ mod tests {
     #[test]
     fn without_expect_an_act_must_succeed() {
         let success = Expectations::Success;
-        assert!(answers(vec![("verdict", "allow".into())]).mismatches(&success).is_empty());
-        assert!(answers(vec![("count", 3_u64.into())]).mismatches(&success).is_empty());
+        assert!(
+            answers(vec![("verdict", "allow".into())])
+                .mismatches(&success)
+                .is_empty()
+        );
+        assert!(
+            answers(vec![("count", 3_u64.into())])
+                .mismatches(&success)
+                .is_empty()
+        );
         for bad in [
             ("verdict", Answer::from("deny")),
             ("verdict", "empty".into()),

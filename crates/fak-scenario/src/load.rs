@@ -81,7 +81,12 @@ pub(crate) fn read(path: &Path) -> Result<Vec<u8>, ScenarioError> {
 }
 
 /// Where a file named by the scenario at `base` is, if it may be named.
-pub(crate) fn resolve(base: &Path, wanted: &str, reach: Reach, place: &Place) -> Result<PathBuf, ScenarioError> {
+pub(crate) fn resolve(
+    base: &Path,
+    wanted: &str,
+    reach: Reach,
+    place: &Place,
+) -> Result<PathBuf, ScenarioError> {
     let folder = base.parent().unwrap_or_else(|| Path::new(""));
     let path = folder.join(wanted);
     if reach == Reach::Anywhere {

@@ -31,8 +31,8 @@ pub(crate) struct Setup {
     pub(crate) store: StoreSpec,
     /// Records the host creates.
     pub(crate) tasks: Vec<RawJson>,
-    /// The starting time, in milliseconds since 1970.
-    pub(crate) clock_ms: u64,
+    /// The starting time, in microseconds since 1970.
+    pub(crate) clock_us: u64,
 }
 
 /// An agent of a scenario.
@@ -49,7 +49,7 @@ pub(crate) struct AgentSpec {
     /// Its trace id.
     pub(crate) trace_id: String,
     /// What it advertises.
-    pub(crate) caps: Vec<fak_abi::Capability>,
+    pub(crate) caps: Vec<crate::vocab::Capability>,
 }
 
 /// Text of a rule file or of an inline member, for the crate that reads it.
@@ -60,7 +60,7 @@ pub(crate) struct Attached {
     /// The text.
     pub(crate) text: String,
     /// The line its text starts on.
-    pub(crate) line: u32,
+    pub(crate) line: usize,
 }
 
 /// Bounds of a run.
@@ -113,7 +113,7 @@ pub(crate) struct TopologySpec {
     /// Its edges, in the order declared.
     pub(crate) edges: Vec<(String, String)>,
     /// The line it stands on.
-    pub(crate) line: u32,
+    pub(crate) line: usize,
 }
 
 /// The domain of the record store.

@@ -19,7 +19,7 @@ pub struct StepReport {
     /// Counted from 1.
     pub number: usize,
     /// The line it stands on.
-    pub line: u32,
+    pub line: usize,
     /// The act.
     pub act: &'static str,
     /// Who performed it; nobody is the host.

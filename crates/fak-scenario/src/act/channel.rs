@@ -62,7 +62,10 @@ pub(crate) enum ChannelAct {
     /// `receive_correction` (§4.9).
     ReceiveCorrection { name: Option<String> },
     /// `ack` a correction (§4.9).
-    Ack { action: String, name: Option<String> },
+    Ack {
+        action: String,
+        name: Option<String>,
+    },
     /// `observe` an acknowledgement (§4.9).
     Observe { name: Option<String> },
 }

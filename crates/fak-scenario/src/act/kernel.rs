@@ -8,7 +8,7 @@ pub(crate) enum KernelAct {
     /// `widen` (§2.4).
     Widen {
         what: Subject,
-        scope: fak_abi::ShareScope,
+        scope: crate::vocab::ShareScope,
     },
     /// `trust` (§2.4).
     Trust { what: Subject, evidence: Evidence },

@@ -26,7 +26,7 @@ pub(crate) enum Actor {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Address {
     /// The locale's name.
-    pub(crate) locale: fak_abi::Locale,
+    pub(crate) locale: crate::vocab::Locale,
     /// The id, unchecked.
     pub(crate) id: String,
 }
@@ -46,9 +46,9 @@ pub(crate) struct Body {
     /// The bytes.
     pub(crate) source: Source,
     /// A scope to be reached by a real widening.
-    pub(crate) scope: Option<fak_abi::ShareScope>,
+    pub(crate) scope: Option<crate::vocab::ShareScope>,
     /// A taint the host sets, last.
-    pub(crate) taint: Option<fak_abi::Taint>,
+    pub(crate) taint: Option<crate::vocab::Taint>,
     /// The agent that makes the body, if it is not the acting one.
     pub(crate) owner: Option<String>,
 }
@@ -77,7 +77,7 @@ pub(crate) struct RawJson {
     /// The exact text.
     pub(crate) text: String,
     /// The line it starts on.
-    pub(crate) line: u32,
+    pub(crate) line: usize,
 }
 
 /// One step: where it stands, what it does, what it must answer.
@@ -86,7 +86,9 @@ pub(crate) struct Step {
     /// Counted from 1.
     pub(crate) number: usize,
     /// The line its object starts on.
-    pub(crate) line: u32,
+    pub(crate) line: usize,
+    /// Its row of the table.
+    pub(crate) shape: &'static ActShape,
     /// Who performs it.
     pub(crate) by: Actor,
     /// What is done.

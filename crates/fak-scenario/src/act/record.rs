@@ -8,10 +8,7 @@ pub(crate) enum RecordAct {
     /// `create` a record.
     Create { record: RawJson },
     /// `patch` a record.
-    Patch {
-        patch: RawJson,
-        key: Option<String>,
-    },
+    Patch { patch: RawJson, key: Option<String> },
     /// `approve` a held patch (§5.7).
     Approve { task: String, decision: String },
     /// `reject` a held patch (§5.7).
@@ -35,23 +32,23 @@ pub(crate) enum RecordAct {
         key: String,
         body: Body,
         version: u64,
-        scope: Option<fak_abi::ShareScope>,
+        scope: Option<crate::vocab::ShareScope>,
     },
     /// `get` a cell (§5.11).
     Get {
         key: String,
-        scope: Option<fak_abi::ShareScope>,
+        scope: Option<crate::vocab::ShareScope>,
     },
     /// `delete` a cell (§5.11).
     Delete {
         key: String,
         version: u64,
-        scope: Option<fak_abi::ShareScope>,
+        scope: Option<crate::vocab::ShareScope>,
     },
     /// `list` cells (§5.11).
     List {
         prefix: String,
-        scope: Option<fak_abi::ShareScope>,
+        scope: Option<crate::vocab::ShareScope>,
     },
 }
 

@@ -56,7 +56,13 @@ const VERDICTS: Kind = Kind::Word(&[
     "indeterminate",
 ]);
 const RECEIVED: Kind = Kind::Word(&["allow", "deny", "quarantine", "empty"]);
-const MERGED: Kind = Kind::Word(&["accepted", "conflict", "quarantined", "denied", "needs_approval"]);
+const MERGED: Kind = Kind::Word(&[
+    "accepted",
+    "conflict",
+    "quarantined",
+    "denied",
+    "needs_approval",
+]);
 const REASONS: Kind = Kind::Word(&CORE_REASONS);
 const MERGE_REASONS: Kind = Kind::Word(&[
     "DEFAULT_DENY",
@@ -188,9 +194,21 @@ const DROPS: bool = false;
 
 /// Every act, as the table of the scenario format has them.
 pub(crate) static ACTS: &[ActShape] = &[
-    act("send", By::Agent, &["to", "body", "key", "ttl_ms"], DROPS, CALLED),
+    act(
+        "send",
+        By::Agent,
+        &["to", "body", "key", "ttl_ms"],
+        DROPS,
+        CALLED,
+    ),
     act("recv", By::Agent, &["at", "inbox"], KEEPS, RECV),
-    act("recv_leased", By::Agent, &["at", "inbox", "as", "deadline_ms"], KEEPS, RECV),
+    act(
+        "recv_leased",
+        By::Agent,
+        &["at", "inbox", "as", "deadline_ms"],
+        KEEPS,
+        RECV,
+    ),
     act("consume", By::Either, &["as"], DROPS, PLAIN),
     act("drop", By::Either, &["as"], DROPS, PLAIN),
     act(
@@ -221,10 +239,28 @@ pub(crate) static ACTS: &[ActShape] = &[
     act("reply", By::Agent, &["to_request", "body"], DROPS, AWAIT),
     act("await", By::Either, &["as"], KEEPS, AWAIT),
     act("widen", By::Agent, &["body", "ref", "scope"], KEEPS, PLAIN),
-    act("trust", By::Agent, &["body", "ref", "evidence"], KEEPS, PLAIN),
+    act(
+        "trust",
+        By::Agent,
+        &["body", "ref", "evidence"],
+        KEEPS,
+        PLAIN,
+    ),
     act("read", By::Agent, &["ref"], DROPS, TEXT),
-    act("pool_put", By::Agent, &["body"], KEEPS, &[V, R, ("taint", TAINTS), ("text", Kind::Text)]),
-    act("pool_get", By::Agent, &["text"], KEEPS, &[V, R, ("taint", TAINTS), ("text", Kind::Text)]),
+    act(
+        "pool_put",
+        By::Agent,
+        &["body"],
+        KEEPS,
+        &[V, R, ("taint", TAINTS), ("text", Kind::Text)],
+    ),
+    act(
+        "pool_get",
+        By::Agent,
+        &["text"],
+        KEEPS,
+        &[V, R, ("taint", TAINTS), ("text", Kind::Text)],
+    ),
     act("compact", By::Agent, &["body", "as"], DROPS, TEXT),
     act("resume", By::Agent, &["window"], KEEPS, TEXT),
     act("status", By::Agent, &["status"], DROPS, PLAIN),
@@ -232,7 +268,13 @@ pub(crate) static ACTS: &[ActShape] = &[
     act("receive_correction", By::Agent, &["as"], DROPS, PLAIN),
     act("ack", By::Agent, &["action", "as"], DROPS, PLAIN),
     act("observe", By::Agent, &["as"], DROPS, PLAIN),
-    act("call", By::Agent, &["tool", "args", "meta", "address"], KEEPS, CALLED),
+    act(
+        "call",
+        By::Agent,
+        &["tool", "args", "meta", "address"],
+        KEEPS,
+        CALLED,
+    ),
     act(
         "explain",
         By::Host,
@@ -242,7 +284,13 @@ pub(crate) static ACTS: &[ActShape] = &[
     ),
     act("detach", By::Host, &["agent"], DROPS, HOST),
     act("attach", By::Host, &["agent"], DROPS, HOST),
-    act("who", By::Agent, &[], DROPS, &[V, R, ("agents", Kind::List)]),
+    act(
+        "who",
+        By::Agent,
+        &[],
+        DROPS,
+        &[V, R, ("agents", Kind::List)],
+    ),
     act(
         "held",
         By::Agent,
@@ -255,7 +303,13 @@ pub(crate) static ACTS: &[ActShape] = &[
         By::Either,
         &["record"],
         DROPS,
-        &[V, R, ("act", VERDICTS), ("ok", Kind::Flag), ("error", Kind::Contains)],
+        &[
+            V,
+            R,
+            ("act", VERDICTS),
+            ("ok", Kind::Flag),
+            ("error", Kind::Contains),
+        ],
     ),
     act("patch", By::Agent, &["patch", "key"], KEEPS, MERGE),
     act("approve", By::Agent, &["task", "decision"], DROPS, MERGE),
@@ -330,9 +384,21 @@ pub(crate) static ACTS: &[ActShape] = &[
         ],
     ),
     act("put", By::Agent, &["key", "body"], DROPS, CELL),
-    act("cas", By::Agent, &["key", "body", "version", "scope"], DROPS, CELL),
+    act(
+        "cas",
+        By::Agent,
+        &["key", "body", "version", "scope"],
+        DROPS,
+        CELL,
+    ),
     act("get", By::Agent, &["key", "scope"], KEEPS, CELL),
-    act("delete", By::Agent, &["key", "version", "scope"], DROPS, CELL),
+    act(
+        "delete",
+        By::Agent,
+        &["key", "version", "scope"],
+        DROPS,
+        CELL,
+    ),
     act("list", By::Agent, &["prefix", "scope"], DROPS, CELL),
     act(
         "group",
@@ -347,8 +413,20 @@ pub(crate) static ACTS: &[ActShape] = &[
             ("error", Kind::Contains),
         ],
     ),
-    act("broadcast", By::Agent, &["group", "body"], DROPS, COLLECTIVE),
-    act("scatter", By::Agent, &["group", "bodies"], DROPS, COLLECTIVE),
+    act(
+        "broadcast",
+        By::Agent,
+        &["group", "body"],
+        DROPS,
+        COLLECTIVE,
+    ),
+    act(
+        "scatter",
+        By::Agent,
+        &["group", "bodies"],
+        DROPS,
+        COLLECTIVE,
+    ),
     act(
         "gather",
         By::Agent,
@@ -357,7 +435,13 @@ pub(crate) static ACTS: &[ActShape] = &[
         COLLECTIVE,
     ),
     act("barrier", By::Either, &["group", "as"], DROPS, BARRIER),
-    act("arrive", By::Either, &["as", "member", "evidence"], DROPS, BARRIER),
+    act(
+        "arrive",
+        By::Either,
+        &["as", "member", "evidence"],
+        DROPS,
+        BARRIER,
+    ),
     act("depart", By::Either, &["as", "member"], DROPS, BARRIER),
     act("barrier_status", By::Either, &["as"], DROPS, BARRIER),
     act(
@@ -367,7 +451,13 @@ pub(crate) static ACTS: &[ActShape] = &[
         DROPS,
         &[V, R, ("parts", Kind::Json)],
     ),
-    act("lease", By::Agent, &["lane", "tree", "ttl_ms", "as"], DROPS, LEASE),
+    act(
+        "lease",
+        By::Agent,
+        &["lane", "tree", "ttl_ms", "as"],
+        DROPS,
+        LEASE,
+    ),
     act("renew", By::Either, &["as"], DROPS, LEASE),
     act("release", By::Either, &["as"], DROPS, LEASE),
     act("check", By::Either, &["as", "path"], DROPS, LEASE),
