@@ -1,0 +1,135 @@
+//! Drivers: what a layer (channels, groups, records) brings to the kernel it is built into, and
+//! the link the kernel gives it in return. The layers meet here; they do not know each other.
+
+use std::sync::{Arc, Weak};
+
+use bytes::Bytes;
+use thiserror::Error;
+
+use crate::call::ToolCall;
+use crate::capability::CapSet;
+use crate::event::Event;
+use crate::gate::{Admission, Gate, Sequence};
+use crate::id::Id;
+use crate::principal::{KernelTag, Principal};
+use crate::reference::Ref;
+use crate::seam::{Adjudicator, Engine, Resolver};
+use crate::taint::{ShareScope, Taint};
+use crate::time::{Clock, Timer};
+use crate::verdict::RungName;
+
+/// A layer, as the kernel sees it. Built first, then handed to the kernel's builder, which owns
+/// it; the layer keeps only the weak [`DriverLink`], so both can be dropped.
+pub trait Driver: Send + Sync {
+    /// Its name.
+    fn name(&self) -> RungName;
+
+    /// The capabilities it registers: without it nobody is granted them (§2.3).
+    fn capabilities(&self) -> CapSet;
+
+    /// Its floor rungs, which come before every host rung whatever rank that has (§3.2).
+    fn floor(&self) -> Vec<Arc<dyn Adjudicator>>;
+
+    /// Its engines.
+    fn engines(&self) -> Vec<Arc<dyn Engine>> {
+        Vec::new()
+    }
+
+    /// Called once, when the kernel is built.
+    ///
+    /// # Errors
+    /// [`InstallError`] if it already belongs to a kernel: two rule sets over one mailbox would
+    /// void each other's floor (§3.1).
+    fn install(&self, link: DriverLink) -> Result<(), InstallError>;
+
+    /// `principal` is attached, before anyone holds its handle: reserve what is its own (§4.6).
+    fn attached(&self, _principal: &Arc<Principal>) {}
+
+    /// `principal` was detached: free what it held, wake its waits (§2.3).
+    fn detached(&self, _principal: &Arc<Principal>) {}
+}
+
+/// A driver that is built into a kernel already.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+#[error("{0} belongs to a kernel already; a bus, store, space or arbiter belongs to exactly one")]
+pub struct InstallError(pub RungName);
+
+/// What a kernel does for the layers built into it, beyond what any agent may ask of its gate.
+pub trait Host: Gate {
+    /// As [`Gate::admit`], also for handles of another kernel, which are refused and audited here.
+    fn admit_any<'a>(&'a self, call: &'a ToolCall<'a>) -> Admission<'a>;
+
+    /// Tells the observers.
+    fn emit(&self, event: &Event<'_>);
+
+    /// Appends an audit entry that cites an earlier act: a dead letter, a held message, a
+    /// withdrawal (§3.6). Where there is no place it is counted in the next gap entry.
+    fn note(&self, event: &Event<'_>);
+
+    /// A body made by an act itself (§4.9), owned by `owner`.
+    fn issue(&self, owner: &Arc<Principal>, bytes: Bytes, taint: Taint, scope: ShareScope) -> Option<Ref>;
+
+    /// Forgets standing opinions: something they rest on changed (§2.9).
+    fn bump_epoch(&self);
+
+    /// The attached principal of that id.
+    fn attached(&self, id: &Id) -> Option<Arc<Principal>>;
+
+    /// The bytes behind Refs.
+    fn resolver(&self) -> &dyn Resolver;
+}
+
+/// A layer's tie to its kernel: identity, clock, timer and numbers at hand, the rest behind a
+/// weak pointer.
+#[derive(Clone)]
+pub struct DriverLink {
+    tag: KernelTag,
+    clock: Arc<dyn Clock>,
+    timer: Arc<dyn Timer>,
+    sequence: Arc<Sequence>,
+    host: Weak<dyn Host>,
+}
+
+impl DriverLink {
+    /// For kernels.
+    #[must_use]
+    pub fn new(
+        tag: KernelTag,
+        clock: Arc<dyn Clock>,
+        timer: Arc<dyn Timer>,
+        sequence: Arc<Sequence>,
+        host: Weak<dyn Host>,
+    ) -> Self {
+        Self { tag, clock, timer, sequence, host }
+    }
+
+    /// The kernel's identity, to compare with that of a handle on every act.
+    #[must_use]
+    pub const fn tag(&self) -> &KernelTag {
+        &self.tag
+    }
+
+    /// The kernel's clock.
+    #[must_use]
+    pub fn clock(&self) -> &dyn Clock {
+        &*self.clock
+    }
+
+    /// The kernel's timer.
+    #[must_use]
+    pub fn timer(&self) -> &dyn Timer {
+        &*self.timer
+    }
+
+    /// The kernel's numbers: draw a message's under the lock that orders it.
+    #[must_use]
+    pub fn sequence(&self) -> &Sequence {
+        &self.sequence
+    }
+
+    /// The kernel, unless it is gone.
+    #[must_use]
+    pub fn host(&self) -> Option<Arc<dyn Host>> {
+        self.host.upgrade()
+    }
+}

@@ -1,0 +1,156 @@
+//! The agent handle: the only thing that can act as a principal (§2.3).
+
+use std::fmt;
+use std::sync::Arc;
+
+use bytes::Bytes;
+
+use crate::call::ToolCall;
+use crate::event::Peer;
+use crate::gate::Gate;
+use crate::principal::{KernelTag, Principal};
+use crate::reason::Reason;
+use crate::reference::Ref;
+use crate::taint::{ShareScope, Taint};
+use crate::verdict::{Claim, Outcome, Refusal, SiteInfo, Verdict};
+
+/// What `read` checks; it is no act and has no chain (§2.8).
+pub(crate) const READ: &str = "read";
+
+const READ_DETACHED: SiteInfo = SiteInfo {
+    check: "read/detached",
+    clause: "§2.3",
+    refuses: "a read by a principal that was detached",
+    next: "the host has ended this agent; attach it again for a new incarnation",
+};
+const READ_FLOW: SiteInfo = SiteInfo {
+    check: "read/flow",
+    clause: "§2.4",
+    refuses: "a read of a value that may not flow to the reader",
+    next: "ask its owner to widen the scope to a fleet or tenant that you share",
+};
+
+/// The checks of `read`, for explain.
+pub const READ_SITES: &[SiteInfo] = &[READ_DETACHED, READ_FLOW];
+
+/// The authority to act as one principal (§2.3). Cheap to clone, `Send + Sync`; every clone dies
+/// when the host detaches the principal.
+///
+/// There is no other way in: sender and capabilities are never arguments.
+///
+/// ```compile_fail
+/// // A handle cannot be made without a kernel's seal.
+/// let forged = fak_abi::AgentHandle { };
+/// ```
+#[derive(Clone)]
+pub struct AgentHandle(Arc<Inner>);
+
+struct Inner {
+    principal: Arc<Principal>,
+    gate: Arc<dyn Gate>,
+}
+
+impl AgentHandle {
+    pub(crate) fn new(principal: Arc<Principal>, gate: Arc<dyn Gate>) -> Self {
+        Self(Arc::new(Inner { principal, gate }))
+    }
+
+    /// As whom it acts.
+    #[must_use]
+    pub fn principal(&self) -> &Arc<Principal> {
+        &self.0.principal
+    }
+
+    /// The kernel that decides its acts.
+    #[must_use]
+    pub fn gate(&self) -> &dyn Gate {
+        &*self.0.gate
+    }
+
+    /// The identity of its kernel.
+    #[must_use]
+    pub fn tag(&self) -> &KernelTag {
+        self.0.principal.tag()
+    }
+
+    /// Makes a value of one's own: `(tainted, agent)`, private and untrusted, until it is
+    /// widened (§1.1).
+    #[must_use]
+    pub fn mint(&self, bytes: impl Into<Bytes>) -> Ref {
+        Ref::new(Arc::clone(self.principal()), bytes.into(), Taint::default(), ShareScope::default())
+    }
+
+    /// Makes a value out of `parts` (§6.4): one's own, scope `agent`, taint joined over them, and
+    /// never to be widened unless every part is one's own.
+    #[must_use]
+    pub fn derive<'a>(&self, bytes: impl Into<Bytes>, parts: impl IntoIterator<Item = &'a Ref>) -> Ref {
+        let (mut taint, mut foreign) = (Taint::Trusted, false);
+        let mut any = false;
+        for part in parts {
+            any = true;
+            taint = taint.join(part.taint());
+            foreign |= part.is_derived() || !part.is_owned_by(self.principal());
+        }
+        let taint = if any { taint } else { Taint::default() };
+        let made = Ref::new(Arc::clone(self.principal()), bytes.into(), taint, ShareScope::Agent);
+        if foreign { made.derived() } else { made }
+    }
+
+    /// Reads a value that may flow to this principal (§2.4). No act: it needs no capability and
+    /// leaves no audit entry. Copies no bytes.
+    pub fn read(&self, body: &Ref) -> Outcome<Bytes> {
+        if !self.principal().is_attached() {
+            return Outcome::deny(Refusal::new(Reason::DefaultDeny, READ_DETACHED.site()), READ);
+        }
+        if !body.may_flow_to(self.principal()) {
+            return Outcome::deny(Refusal::new(Reason::TrustViolation, READ_FLOW.site()), READ);
+        }
+        Outcome::Allow { value: body.bytes().clone(), by: READ }
+    }
+
+    /// Widens the scope of one's own value (§2.4): an adjudicated, audited act.
+    pub fn widen(&self, body: &Ref, scope: ShareScope) -> Outcome<Ref> {
+        self.gate().widen(self, body, scope)
+    }
+
+    /// Has a tainted value trusted, if `claim` is confirmed (§2.4, §3.4).
+    pub fn trust(&self, body: &Ref, claim: Claim) -> Outcome<Ref> {
+        self.gate().trust(self, body, claim)
+    }
+
+    /// The same value with at least this taint. Free; emits an event (§2.4).
+    #[must_use]
+    pub fn raise(&self, body: &Ref, taint: Taint) -> Ref {
+        if taint <= body.taint() {
+            return body.clone();
+        }
+        self.gate().raise(self, body, taint)
+    }
+
+    /// Decides a call of this agent (§3.2). Layers use [`Gate::admit`] for acts that happen only
+    /// after checks of their own.
+    pub fn decide(&self, call: &ToolCall<'_>) -> Verdict {
+        self.gate().decide(call)
+    }
+
+    /// The attached agents this one may see (§4.10).
+    #[must_use]
+    pub fn who(&self) -> Vec<Peer> {
+        self.gate().who(self)
+    }
+}
+
+impl Ref {
+    /// The same value with at least this taint, without an event: for layers that join taint over
+    /// parts, and for kernels.
+    #[must_use]
+    pub fn tainted_at_least(&self, taint: Taint) -> Self {
+        if taint <= self.taint() { self.clone() } else { self.relabelled(taint, self.scope()) }
+    }
+}
+
+impl fmt::Debug for AgentHandle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "AgentHandle({:?})", self.principal())
+    }
+}

@@ -1,0 +1,427 @@
+//! Verdicts: what the kernel answers, what a rung answers, and the sites that refuse (§2.6).
+//! How opinions are folded into a verdict is the kernel's business.
+
+use std::fmt;
+use std::num::NonZeroU32;
+
+use crate::closed::closed_enum;
+use crate::digest::Digest;
+use crate::id::Id;
+use crate::reason::{Disposition, Reason};
+use crate::reference::Ref;
+
+closed_enum! {
+    /// The kinds of verdict, with their wire codes (§2.6). Codes 1024 and up are reserved for
+    /// later registration.
+    pub enum VerdictKind: u16, "verdict", "allow, deny, transform, quarantine, require_witness, defer, indeterminate" {
+        /// It may happen.
+        Allow = 0 => "allow",
+        /// It may not, for a reason.
+        Deny = 1 => "deny",
+        /// It may happen with other arguments.
+        Transform = 2 => "transform",
+        /// Hold what it carries.
+        Quarantine = 3 => "quarantine",
+        /// It may happen once a claim is confirmed.
+        RequireWitness = 4 => "require_witness",
+        /// No opinion.
+        Defer = 5 => "defer",
+        /// Could not decide.
+        Indeterminate = 6 => "indeterminate",
+    }
+}
+
+impl VerdictKind {
+    /// How restrictive it is; the most restrictive conclusive opinion wins a fold.
+    #[must_use]
+    pub const fn rank(self) -> u8 {
+        match self {
+            Self::Allow => 0,
+            Self::Defer => 10,
+            Self::Indeterminate => 15,
+            Self::Transform => 20,
+            Self::Quarantine => 30,
+            Self::RequireWitness => 40,
+            Self::Deny => 100,
+        }
+    }
+
+    /// The restrictiveness of any wire code; an unknown one ranks with deny (§2.6).
+    #[must_use]
+    pub fn rank_of(code: u16) -> u8 {
+        Self::ALL.iter().find(|kind| kind.code() == code).map_or(100, |kind| kind.rank())
+    }
+}
+
+/// The check that refused: a name frozen in code and, where one check has many instances (the
+/// rules of a policy), which of them. Fixed size, so that a refusal allocates nothing (§2.6).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Site {
+    check: &'static str,
+    item: Option<NonZeroU32>,
+}
+
+impl Site {
+    /// A check that has one instance.
+    #[must_use]
+    pub const fn new(check: &'static str) -> Self {
+        Self { check, item: None }
+    }
+
+    /// The instance `index`, counted from 0.
+    #[must_use]
+    pub const fn item(self, index: u32) -> Self {
+        Self { check: self.check, item: NonZeroU32::new(index.saturating_add(1)) }
+    }
+
+    /// The name of the check.
+    #[must_use]
+    pub const fn check(self) -> &'static str {
+        self.check
+    }
+
+    /// Which instance, counted from 0.
+    #[must_use]
+    pub fn index(self) -> Option<u32> {
+        self.item.map(|n| n.get() - 1)
+    }
+}
+
+impl fmt::Display for Site {
+    /// `check` or `check#3`, counted from 1 for people.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.check)?;
+        self.item.map_or(Ok(()), |n| write!(f, "#{n}"))
+    }
+}
+
+/// What there is to know about a check without running it: the text behind `fak explain`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SiteInfo {
+    /// The name of the check, as in [`Site::check`].
+    pub check: &'static str,
+    /// The clause it enforces, such as `§4.3 row 5`.
+    pub clause: &'static str,
+    /// What it refuses.
+    pub refuses: &'static str,
+    /// What the refused agent can do next.
+    pub next: &'static str,
+}
+
+impl SiteInfo {
+    /// The site itself.
+    #[must_use]
+    pub const fn site(&self) -> Site {
+        Site::new(self.check)
+    }
+}
+
+/// Why an act is refused, before the kernel stamps the rung's name on it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Refusal {
+    /// One of the twelve reasons.
+    pub reason: Reason,
+    /// The check that refused.
+    pub site: Site,
+    /// Milliseconds after which the same act may pass, for a `wait` refusal that knows (§2.7).
+    pub retry_after_ms: Option<u32>,
+}
+
+impl Refusal {
+    /// Refused for `reason` at `site`.
+    #[must_use]
+    pub const fn new(reason: Reason, site: Site) -> Self {
+        Self { reason, site, retry_after_ms: None }
+    }
+
+    /// The same act may pass after this many milliseconds.
+    #[must_use]
+    pub const fn retry_after(self, ms: u32) -> Self {
+        Self { retry_after_ms: Some(ms), ..self }
+    }
+}
+
+/// A claim that has to be confirmed before an act may happen (§3.4).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Claim {
+    /// What is claimed, in the words that resolvers know.
+    pub statement: Id,
+    /// The value it is claimed of, if any.
+    pub subject: Option<Digest>,
+    /// What is offered as evidence, if anything.
+    pub evidence: Option<Id>,
+}
+
+/// What a rung thinks of an act (§2.9). It carries no name: the kernel stamps that.
+#[derive(Debug, Clone)]
+pub enum Opinion {
+    /// It may happen.
+    Allow,
+    /// No opinion.
+    Defer,
+    /// Could not decide.
+    Indeterminate,
+    /// It may happen with these arguments instead, within the limits of §3.2.
+    Transform(Ref),
+    /// What it carries is to be held.
+    Quarantine,
+    /// It may happen once this is confirmed.
+    RequireWitness(Box<Claim>),
+    /// It may not happen.
+    Deny(Refusal),
+}
+
+impl Opinion {
+    /// Refused for `reason` at `site`.
+    #[must_use]
+    pub const fn deny(reason: Reason, site: Site) -> Self {
+        Self::Deny(Refusal::new(reason, site))
+    }
+
+    /// Which kind of verdict it argues for.
+    #[must_use]
+    pub const fn kind(&self) -> VerdictKind {
+        match self {
+            Self::Allow => VerdictKind::Allow,
+            Self::Defer => VerdictKind::Defer,
+            Self::Indeterminate => VerdictKind::Indeterminate,
+            Self::Transform(_) => VerdictKind::Transform,
+            Self::Quarantine => VerdictKind::Quarantine,
+            Self::RequireWitness(_) => VerdictKind::RequireWitness,
+            Self::Deny(_) => VerdictKind::Deny,
+        }
+    }
+}
+
+/// The name of a rung, as the kernel stamps it.
+pub type RungName = &'static str;
+
+/// The kernel's answer to an act (§2.6). A refusal is this value: not an error, not a panic.
+///
+/// ```
+/// use fak_abi::{Reason, Refusal, Site, Verdict};
+/// let verdict = Verdict::deny(Refusal::new(Reason::Misroute, Site::new("a2achan/undeclared")), "a2achan/gate");
+/// assert!(!verdict.is_allow());
+/// assert_eq!(verdict.reason(), Some(Reason::Misroute));
+/// ```
+#[derive(Debug, Clone)]
+#[must_use]
+pub enum Verdict {
+    /// It may happen; `by` is the first rung that said so.
+    Allow {
+        /// The rung.
+        by: RungName,
+    },
+    /// It may not happen.
+    Deny {
+        /// Why.
+        refusal: Refusal,
+        /// The rung.
+        by: RungName,
+    },
+    /// It happens with other arguments.
+    Transform {
+        /// The arguments it happens with.
+        args: Ref,
+        /// The rung.
+        by: RungName,
+    },
+    /// What it carried is held out of the context it was to enter (§4.4).
+    Quarantine {
+        /// The rung.
+        by: RungName,
+    },
+    /// It may happen once a claim is confirmed. A kernel resolves it and never hands it out.
+    RequireWitness {
+        /// The claim.
+        claim: Box<Claim>,
+        /// The rung.
+        by: RungName,
+    },
+    /// No opinion.
+    Defer {
+        /// The rung.
+        by: RungName,
+    },
+    /// Could not decide.
+    Indeterminate {
+        /// The rung.
+        by: RungName,
+    },
+}
+
+impl Verdict {
+    /// Allowed by `by`.
+    pub const fn allow(by: RungName) -> Self {
+        Self::Allow { by }
+    }
+
+    /// Refused by `by`.
+    pub const fn deny(refusal: Refusal, by: RungName) -> Self {
+        Self::Deny { refusal, by }
+    }
+
+    /// True if the act happens: allowed, or transformed.
+    #[must_use]
+    pub const fn is_allow(&self) -> bool {
+        matches!(self, Self::Allow { .. } | Self::Transform { .. })
+    }
+
+    /// Its kind.
+    #[must_use]
+    pub const fn kind(&self) -> VerdictKind {
+        match self {
+            Self::Allow { .. } => VerdictKind::Allow,
+            Self::Deny { .. } => VerdictKind::Deny,
+            Self::Transform { .. } => VerdictKind::Transform,
+            Self::Quarantine { .. } => VerdictKind::Quarantine,
+            Self::RequireWitness { .. } => VerdictKind::RequireWitness,
+            Self::Defer { .. } => VerdictKind::Defer,
+            Self::Indeterminate { .. } => VerdictKind::Indeterminate,
+        }
+    }
+
+    /// The rung that decided.
+    #[must_use]
+    pub const fn by(&self) -> RungName {
+        match self {
+            Self::Allow { by }
+            | Self::Deny { by, .. }
+            | Self::Transform { by, .. }
+            | Self::Quarantine { by }
+            | Self::RequireWitness { by, .. }
+            | Self::Defer { by }
+            | Self::Indeterminate { by } => by,
+        }
+    }
+
+    /// The refusal, if it is one.
+    #[must_use]
+    pub const fn refusal(&self) -> Option<&Refusal> {
+        match self {
+            Self::Deny { refusal, .. } => Some(refusal),
+            _ => None,
+        }
+    }
+
+    /// The reason of a refusal.
+    #[must_use]
+    pub fn reason(&self) -> Option<Reason> {
+        self.refusal().map(|refusal| refusal.reason)
+    }
+
+    /// What the refused agent should do next.
+    #[must_use]
+    pub fn disposition(&self) -> Option<Disposition> {
+        self.reason().map(Reason::disposition)
+    }
+}
+
+impl fmt::Display for Verdict {
+    /// One line with rung, reason, site and hint: enough to explain a refusal in one step.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self::Deny { refusal: Refusal { reason, site, retry_after_ms }, by } = self else {
+            return write!(f, "{} by {}", self.kind(), self.by());
+        };
+        write!(f, "deny {reason} ({}) by {by} at {site}", reason.disposition())?;
+        if let Some(ms) = retry_after_ms {
+            write!(f, ", retry after {ms} ms")?;
+        }
+        write!(f, ": {}", reason.advice())
+    }
+}
+
+/// What an act that yields a value answers: the value, or the verdict that refused it.
+#[derive(Debug, Clone)]
+#[must_use]
+pub enum Outcome<T> {
+    /// It happened.
+    Allow {
+        /// What it yields.
+        value: T,
+        /// The first rung that allowed it.
+        by: RungName,
+    },
+    /// It did not happen: denied, or what it would hand over is held (`quarantine`).
+    Refuse(Verdict),
+}
+
+impl<T> Outcome<T> {
+    /// Refused by `by`.
+    pub const fn deny(refusal: Refusal, by: RungName) -> Self {
+        Self::Refuse(Verdict::deny(refusal, by))
+    }
+
+    /// The value, if it happened.
+    #[must_use]
+    pub fn allowed(self) -> Option<T> {
+        match self {
+            Self::Allow { value, .. } => Some(value),
+            Self::Refuse(_) => None,
+        }
+    }
+
+    /// The verdict, without the value.
+    pub fn verdict(&self) -> Verdict {
+        match self {
+            Self::Allow { by, .. } => Verdict::allow(by),
+            Self::Refuse(verdict) => verdict.clone(),
+        }
+    }
+
+    /// True if it happened.
+    #[must_use]
+    pub const fn is_allow(&self) -> bool {
+        matches!(self, Self::Allow { .. })
+    }
+
+    /// The same with another value.
+    pub fn map<U>(self, change: impl FnOnce(T) -> U) -> Outcome<U> {
+        match self {
+            Self::Allow { value, by } => Outcome::Allow { value: change(value), by },
+            Self::Refuse(verdict) => Outcome::Refuse(verdict),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// §2.6: the ranks, and deny for what is unknown.
+    #[test]
+    fn restrictiveness_is_the_clause() {
+        let ranks: Vec<_> = VerdictKind::ALL.iter().map(|kind| (kind.name(), kind.rank())).collect();
+        assert_eq!(
+            ranks,
+            [
+                ("allow", 0),
+                ("deny", 100),
+                ("transform", 20),
+                ("quarantine", 30),
+                ("require_witness", 40),
+                ("defer", 10),
+                ("indeterminate", 15)
+            ]
+        );
+        assert_eq!(VerdictKind::rank_of(0), 0);
+        assert_eq!(VerdictKind::rank_of(7), 100);
+        assert_eq!(VerdictKind::rank_of(1024), 100);
+    }
+
+    #[test]
+    fn a_refusal_explains_itself_in_one_line() {
+        let refusal = Refusal::new(Reason::RateLimited, Site::new("rate/agent").item(1)).retry_after(40);
+        assert_eq!(
+            Verdict::deny(refusal, "rate").to_string(),
+            "deny RATE_LIMITED (wait) by rate at rate/agent#2, retry after 40 ms: a bound is reached: wait, or read what is queued"
+        );
+        assert_eq!(Verdict::allow("a2achan/gate").to_string(), "allow by a2achan/gate");
+    }
+
+    #[test]
+    fn verdicts_stay_small() {
+        assert!(size_of::<Verdict>() <= 64, "{}", size_of::<Verdict>());
+        assert!(size_of::<Opinion>() <= 48, "{}", size_of::<Opinion>());
+    }
+}
