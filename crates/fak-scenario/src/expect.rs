@@ -56,10 +56,7 @@ impl Answers {
 
     /// The answer to a member.
     pub(crate) fn of(&self, member: &str) -> Option<&Answer> {
-        self.0
-            .iter()
-            .find(|(name, _)| *name == member)
-            .map(|(_, answer)| answer)
+        self.0.iter().find(|(name, _)| *name == member).map(|(_, answer)| answer)
     }
 
     /// The text of a member, for the line a step prints.
@@ -94,11 +91,7 @@ impl Answers {
             let got = self.text(member)?;
             (!good.contains(&got)).then(|| Mismatch {
                 member: member.to_owned(),
-                expected: good
-                    .iter()
-                    .map(|word| format!("\"{word}\""))
-                    .collect::<Vec<_>>()
-                    .join(" or "),
+                expected: good.iter().map(|word| format!("\"{word}\"")).collect::<Vec<_>>().join(" or "),
                 got: format!("\"{got}\""),
             })
         };
@@ -148,9 +141,9 @@ impl Answer {
 /// bounded when it is read (§8).
 fn covers(want: &Value, got: &Value) -> bool {
     match (want, got) {
-        (Value::Object(want), Value::Object(got)) => want
-            .iter()
-            .all(|(name, want)| got.get(name).is_some_and(|got| covers(want, got))),
+        (Value::Object(want), Value::Object(got)) => {
+            want.iter().all(|(name, want)| got.get(name).is_some_and(|got| covers(want, got)))
+        }
         (Value::Array(want), Value::Array(got)) => {
             want.len() == got.len() && want.iter().zip(got).all(|(want, got)| covers(want, got))
         }
@@ -227,14 +220,8 @@ mod tests {
 
     #[test]
     fn only_the_members_listed_are_compared() {
-        let got = answers(vec![
-            ("verdict", "deny".into()),
-            ("reason", "MISROUTE".into()),
-        ]);
-        assert!(
-            got.mismatches(&Expectations::Members(vec![("verdict", "deny".into())]))
-                .is_empty()
-        );
+        let got = answers(vec![("verdict", "deny".into()), ("reason", "MISROUTE".into())]);
+        assert!(got.mismatches(&Expectations::Members(vec![("verdict", "deny".into())])).is_empty());
         let wrong = got.mismatches(&Expectations::Members(vec![("text", "x".into())]));
         assert_eq!(wrong[0].got, "nothing");
         assert_eq!(wrong[0].expected, "\"x\"");
@@ -253,16 +240,8 @@ mod tests {
     #[test]
     fn without_expect_an_act_must_succeed() {
         let success = Expectations::Success;
-        assert!(
-            answers(vec![("verdict", "allow".into())])
-                .mismatches(&success)
-                .is_empty()
-        );
-        assert!(
-            answers(vec![("count", 3_u64.into())])
-                .mismatches(&success)
-                .is_empty()
-        );
+        assert!(answers(vec![("verdict", "allow".into())]).mismatches(&success).is_empty());
+        assert!(answers(vec![("count", 3_u64.into())]).mismatches(&success).is_empty());
         for bad in [
             ("verdict", Answer::from("deny")),
             ("verdict", "empty".into()),

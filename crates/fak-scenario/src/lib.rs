@@ -12,8 +12,6 @@ mod load;
 mod model;
 mod parse;
 mod report;
-mod time;
-mod vocab;
 
 pub use self::{
     error::{Place, Problem, ScenarioError},

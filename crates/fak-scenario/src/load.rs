@@ -49,9 +49,7 @@ pub fn find(path: &Path) -> Result<Vec<PathBuf>, ScenarioError> {
         }
     }
     if found.is_empty() {
-        return Err(ScenarioError::Empty {
-            path: path.to_owned(),
-        });
+        return Err(ScenarioError::Empty { path: path.to_owned() });
     }
     found.sort();
     Ok(found)
@@ -63,19 +61,13 @@ pub fn find(path: &Path) -> Result<Vec<PathBuf>, ScenarioError> {
 ///
 /// [`ScenarioError::Read`] and [`ScenarioError::TooLarge`].
 pub(crate) fn read(path: &Path) -> Result<Vec<u8>, ScenarioError> {
-    let failed = |source| ScenarioError::Read {
-        path: path.to_owned(),
-        source,
-    };
+    let failed = |source| ScenarioError::Read { path: path.to_owned(), source };
     let mut bytes = Vec::new();
     fs::File::open(path)
         .and_then(|file| file.take(FILE_LIMIT + 1).read_to_end(&mut bytes))
         .map_err(failed)?;
     if bytes.len() as u64 > FILE_LIMIT {
-        return Err(ScenarioError::TooLarge {
-            path: path.to_owned(),
-            limit: FILE_LIMIT,
-        });
+        return Err(ScenarioError::TooLarge { path: path.to_owned(), limit: FILE_LIMIT });
     }
     Ok(bytes)
 }
@@ -92,19 +84,12 @@ pub(crate) fn resolve(
     if reach == Reach::Anywhere {
         return Ok(path);
     }
-    let outside = || ScenarioError::Outside {
-        place: Box::new(place.clone()),
-        wanted: wanted.to_owned(),
-    };
+    let outside = || ScenarioError::Outside { place: Box::new(place.clone()), wanted: wanted.to_owned() };
     if climbs(Path::new(wanted)) {
         return Err(outside());
     }
     // A link may lead out as well. What does not exist leads nowhere and is reported when it is read.
-    let here = if folder.as_os_str().is_empty() {
-        Path::new(".")
-    } else {
-        folder
-    };
+    let here = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
     match (fs::canonicalize(here), fs::canonicalize(&path)) {
         (Ok(here), Ok(there)) if !there.starts_with(&here) => Err(outside()),
         _ => Ok(path),

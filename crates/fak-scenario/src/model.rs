@@ -31,8 +31,8 @@ pub(crate) struct Setup {
     pub(crate) store: StoreSpec,
     /// Records the host creates.
     pub(crate) tasks: Vec<RawJson>,
-    /// The starting time, in microseconds since 1970.
-    pub(crate) clock_us: u64,
+    /// The starting time.
+    pub(crate) clock: fak_abi::Timestamp,
 }
 
 /// An agent of a scenario.
@@ -49,7 +49,7 @@ pub(crate) struct AgentSpec {
     /// Its trace id.
     pub(crate) trace_id: String,
     /// What it advertises.
-    pub(crate) caps: Vec<crate::vocab::Capability>,
+    pub(crate) caps: fak_abi::CapSet,
 }
 
 /// Text of a rule file or of an inline member, for the crate that reads it.
@@ -124,7 +124,7 @@ pub(crate) struct StoreSpec {
     /// Its tenant.
     pub(crate) tenant: Option<String>,
     /// The widest scope a patch may have.
-    pub(crate) max_scope: Option<String>,
+    pub(crate) max_scope: Option<fak_abi::ShareScope>,
     /// When approval is required.
     pub(crate) require_approval: Option<RawJson>,
 }

@@ -35,24 +35,11 @@ impl<'d> Cursor<'d> {
     /// An error at this value: it has the right type but is not `expected`.
     #[must_use]
     pub fn invalid(self, expected: impl Into<Cow<'static, str>>) -> Error {
-<<<<<<< HEAD
-        self.error(Problem::Invalid {
-            expected: expected.into(),
-        })
-    }
-
-    fn wrong_type(self, expected: &'static str) -> Error {
-        self.error(Problem::WrongType {
-            expected,
-            found: self.value.type_name(),
-        })
-=======
         self.error(Problem::Invalid { expected: expected.into() })
     }
 
     fn wrong_type(self, expected: &'static str) -> Error {
         self.error(Problem::WrongType { expected, found: self.value.type_name() })
->>>>>>> main
     }
 
     /// The string.
@@ -60,13 +47,7 @@ impl<'d> Cursor<'d> {
     /// # Errors
     /// If it is anything else.
     pub fn string(self) -> Result<&'d str, Error> {
-<<<<<<< HEAD
-        self.value
-            .as_str()
-            .ok_or_else(|| self.wrong_type("a string"))
-=======
         self.value.as_str().ok_or_else(|| self.wrong_type("a string"))
->>>>>>> main
     }
 
     /// The string, which must not be empty.
@@ -122,13 +103,7 @@ impl<'d> Cursor<'d> {
             Kind::Number(Number::F64(_)) => None,
             _ => return Err(self.wrong_type("an integer")),
         };
-<<<<<<< HEAD
-        exact.ok_or_else(|| {
-            self.invalid("an integer from -9223372036854775808 to 9223372036854775807")
-        })
-=======
         exact.ok_or_else(|| self.invalid("an integer from -9223372036854775808 to 9223372036854775807"))
->>>>>>> main
     }
 
     /// The number as a double.
@@ -158,39 +133,19 @@ impl<'d> Cursor<'d> {
     /// # Errors
     /// If it is not an array.
     pub fn array(self) -> Result<impl ExactSizeIterator<Item = Cursor<'d>>, Error> {
-<<<<<<< HEAD
-        let elements = self
-            .value
-            .as_array()
-            .ok_or_else(|| self.wrong_type("an array"))?;
-        Ok(elements.iter().map(move |value| Cursor {
-            document: self.document,
-            value,
-        }))
+        let elements = self.value.as_array().ok_or_else(|| self.wrong_type("an array"))?;
+        Ok(elements.iter().map(move |value| Cursor { document: self.document, value }))
     }
 
     /// The members of an object whose names are data, in the order written.
     ///
     /// # Errors
     /// If it is not an object.
-    pub fn entries(
-        self,
-    ) -> Result<impl ExactSizeIterator<Item = (&'d str, Cursor<'d>)>, Error> {
-        let members = self
-            .value
-            .as_object()
-            .ok_or_else(|| self.wrong_type("an object"))?;
-        Ok(members.iter().map(move |member| {
-            let value = Cursor {
-                document: self.document,
-                value: &member.value,
-            };
-            (&*member.name, value)
-        }))
-=======
-        let elements = self.value.as_array().ok_or_else(|| self.wrong_type("an array"))?;
-        Ok(elements.iter().map(move |value| Cursor { document: self.document, value }))
->>>>>>> main
+    pub fn entries(self) -> Result<impl ExactSizeIterator<Item = (&'d str, Cursor<'d>)>, Error> {
+        let members = self.value.as_object().ok_or_else(|| self.wrong_type("an object"))?;
+        Ok(members
+            .iter()
+            .map(move |member| (&*member.name, Cursor { document: self.document, value: &member.value })))
     }
 
     /// The members of the object, to be asked for by name.
@@ -198,20 +153,8 @@ impl<'d> Cursor<'d> {
     /// # Errors
     /// If it is not an object.
     pub fn object(self) -> Result<Fields<'d>, Error> {
-<<<<<<< HEAD
-        let members = self
-            .value
-            .as_object()
-            .ok_or_else(|| self.wrong_type("an object"))?;
-        Ok(Fields {
-            cursor: self,
-            members,
-            asked: Vec::with_capacity(members.len()),
-        })
-=======
         let members = self.value.as_object().ok_or_else(|| self.wrong_type("an object"))?;
         Ok(Fields { cursor: self, members, asked: Vec::with_capacity(members.len()) })
->>>>>>> main
     }
 }
 
@@ -235,14 +178,7 @@ impl<'d> Fields<'d> {
     pub fn optional(&mut self, name: &'static str) -> Option<Cursor<'d>> {
         self.asked.push(name);
         let member = self.members.iter().find(|member| &*member.name == name)?;
-<<<<<<< HEAD
-        Some(Cursor {
-            document: self.cursor.document,
-            value: &member.value,
-        })
-=======
         Some(Cursor { document: self.cursor.document, value: &member.value })
->>>>>>> main
     }
 
     /// The member.
@@ -250,14 +186,7 @@ impl<'d> Fields<'d> {
     /// # Errors
     /// If it is absent. When a member of a similar name stands there instead, that one is named.
     pub fn required(&mut self, name: &'static str) -> Result<Cursor<'d>, Error> {
-<<<<<<< HEAD
-        self.optional(name).ok_or_else(|| {
-            self.cursor
-                .error(Problem::MissingMember { name: name.into() })
-        })
-=======
         self.optional(name).ok_or_else(|| self.cursor.error(Problem::MissingMember { name: name.into() }))
->>>>>>> main
     }
 
     /// Refuses members nobody asked for.
@@ -289,13 +218,7 @@ impl<'d> Fields<'d> {
     }
 
     fn unknown(&self) -> impl Iterator<Item = &'d Member> {
-<<<<<<< HEAD
-        self.members
-            .iter()
-            .filter(|member| !self.asked.contains(&&*member.name))
-=======
         self.members.iter().filter(|member| !self.asked.contains(&&*member.name))
->>>>>>> main
     }
 }
 
@@ -310,23 +233,9 @@ mod tests {
 
     #[test]
     fn a_mistyped_member_is_named_with_its_place_and_its_neighbour() {
-<<<<<<< HEAD
-        let doc = doc(
-            "{\"ops\": [\n  {\"op\": \"replace\", \"path\": \"/title\", \"vlaue\": \"secret\"}]}",
-        );
-        let mut root = doc.root().object().unwrap();
-        let op = root
-            .required("ops")
-            .unwrap()
-            .array()
-            .unwrap()
-            .next()
-            .unwrap();
-=======
         let doc = doc("{\"ops\": [\n  {\"op\": \"replace\", \"path\": \"/title\", \"vlaue\": \"secret\"}]}");
         let mut root = doc.root().object().unwrap();
         let op = root.required("ops").unwrap().array().unwrap().next().unwrap();
->>>>>>> main
         let mut fields = op.object().unwrap();
         fields.required("op").unwrap();
         fields.required("path").unwrap();

@@ -31,14 +31,7 @@ fn document() -> impl Strategy<Value = String> {
     .boxed();
     let quoted = (string, any::<bool>()).prop_map(|(s, ascii)| {
         if ascii {
-<<<<<<< HEAD
-            let units: String = s
-                .encode_utf16()
-                .map(|unit| format!("\\u{unit:04X}"))
-                .collect();
-=======
             let units: String = s.encode_utf16().map(|unit| format!("\\u{unit:04X}")).collect();
->>>>>>> main
             format!("\"{units}\"")
         } else {
             serde_json::to_string(&s).unwrap()
@@ -49,13 +42,7 @@ fn document() -> impl Strategy<Value = String> {
         quoted.clone(),
         any::<u64>().prop_map(|n| n.to_string()),
         any::<i64>().prop_map(|n| n.to_string()),
-<<<<<<< HEAD
-        any::<f64>()
-            .prop_filter("finite", |n| n.is_finite())
-            .prop_map(|n| format!("{n:e}")),
-=======
         any::<f64>().prop_filter("finite", |n| n.is_finite()).prop_map(|n| format!("{n:e}")),
->>>>>>> main
         Just("-0".to_owned()),
         Just("18446744073709551616".to_owned()),
         Just("true".to_owned()),
@@ -64,23 +51,6 @@ fn document() -> impl Strategy<Value = String> {
     leaf.prop_recursive(6, 64, 6, move |inner| {
         let space = prop_oneof![Just(""), Just(" "), Just("\n\t\r ")];
         prop_oneof![
-<<<<<<< HEAD
-            (prop::collection::vec(inner.clone(), 0..6), space.clone()).prop_map(
-                |(items, space)| format!("[{space}{}{space}]", items.join(&format!("{space},")))
-            ),
-            (prop::collection::vec((quoted.clone(), inner), 0..6), space).prop_map(
-                |(items, space)| {
-                    let members: Vec<String> = items
-                        .iter()
-                        .map(|(name, value)| format!("{name}{space}:{value}"))
-                        .collect();
-                    format!(
-                        "{{{space}{}{space}}}",
-                        members.join(&format!("{space},{space}"))
-                    )
-                }
-            ),
-=======
             (prop::collection::vec(inner.clone(), 0..6), space.clone())
                 .prop_map(|(items, space)| format!("[{space}{}{space}]", items.join(&format!("{space},")))),
             (prop::collection::vec((quoted.clone(), inner), 0..6), space).prop_map(|(items, space)| {
@@ -88,7 +58,6 @@ fn document() -> impl Strategy<Value = String> {
                     items.iter().map(|(name, value)| format!("{name}{space}:{value}")).collect();
                 format!("{{{space}{}{space}}}", members.join(&format!("{space},{space}")))
             }),
->>>>>>> main
         ]
     })
 }
@@ -108,26 +77,14 @@ fn same(ours: &Value, theirs: &serde_json::Value) -> bool {
         }
         (Kind::Object(a), serde_json::Value::Object(b)) => {
             a.len() == b.len()
-<<<<<<< HEAD
-                && a.iter()
-                    .all(|m| b.get(&*m.name).is_some_and(|theirs| same(&m.value, theirs)))
-=======
                 && a.iter().all(|m| b.get(&*m.name).is_some_and(|theirs| same(&m.value, theirs)))
->>>>>>> main
         }
         _ => false,
     }
 }
 
 fn is_stricter(problem: &Problem) -> bool {
-<<<<<<< HEAD
-    matches!(
-        problem,
-        Problem::DuplicateMember { .. } | Problem::TooDeep { .. } | Problem::TooLarge { .. }
-    )
-=======
     matches!(problem, Problem::DuplicateMember { .. } | Problem::TooDeep { .. } | Problem::TooLarge { .. })
->>>>>>> main
 }
 
 fn compare(text: &[u8]) -> Result<(), TestCaseError> {
@@ -140,34 +97,16 @@ fn compare(text: &[u8]) -> Result<(), TestCaseError> {
             // What is written must read back as the same tree, and be a fixed point of writing.
             let mut once = Vec::new();
             write_value(&mut once, &ours);
-<<<<<<< HEAD
-            let again = Document::parse(&once, &Limits::default())
-                .unwrap()
-                .into_value();
-            let mut twice = Vec::new();
-            write_value(&mut twice, &again);
-            prop_assert_eq!(&once, &twice);
-            prop_assert!(
-                !once
-                    .iter()
-                    .any(|b| matches!(b, b'<' | b'>' | b'&' | 0..0x20))
-            );
-=======
             let again = Document::parse(&once, &Limits::default()).unwrap().into_value();
             let mut twice = Vec::new();
             write_value(&mut twice, &again);
             prop_assert_eq!(&once, &twice);
             prop_assert!(!once.iter().any(|b| matches!(b, b'<' | b'>' | b'&' | 0..0x20)));
->>>>>>> main
         }
         (Err(_), Err(_)) => {}
         (Err(ours), Ok(_)) => prop_assert!(is_stricter(ours.problem()), "we refuse: {}", ours),
         (Ok(_), Err(theirs)) => {
-<<<<<<< HEAD
-            prop_assert!(false, "we accept what the reference refuses: {theirs}")
-=======
             prop_assert!(false, "we accept what the reference refuses: {theirs}");
->>>>>>> main
         }
     }
     Ok(())
@@ -216,56 +155,21 @@ proptest! {
 fn the_strict_refusals() {
     let deep = "[".repeat(65) + &"]".repeat(65);
     let many: String = (0..40).map(|i| format!("\"m{}\":0,", i % 39)).collect();
-<<<<<<< HEAD
-    let many = format!("{{{}\"last\":1}}", many);
-    for (text, problem, path) in [
-        (
-            r#"{"a":{"b":1,"b":2}}"#.as_bytes(),
-            Problem::DuplicateMember { name: "b".into() },
-            "/a",
-        ),
-        (
-            br#"{"a":1,"\u0061":2}"#,
-            Problem::DuplicateMember { name: "a".into() },
-            "",
-        ),
-        (
-            many.as_bytes(),
-            Problem::DuplicateMember { name: "m0".into() },
-            "",
-        ),
-=======
     let many = format!("{{{many}\"last\":1}}");
     for (text, problem, path) in [
         (r#"{"a":{"b":1,"b":2}}"#.as_bytes(), Problem::DuplicateMember { name: "b".into() }, "/a"),
         (br#"{"a":1,"\u0061":2}"#, Problem::DuplicateMember { name: "a".into() }, ""),
         (many.as_bytes(), Problem::DuplicateMember { name: "m0".into() }, ""),
->>>>>>> main
         (b"[1,\"\xff\"]", Problem::InvalidUtf8, ""),
         (br#"["\ud800"]"#, Problem::LoneSurrogate, "/0"),
         (br#"{"n":[0,1e400]}"#, Problem::NumberOutOfRange, "/n/1"),
         (b"{} {}", Problem::TrailingData, ""),
-<<<<<<< HEAD
-        (
-            deep.as_bytes(),
-            Problem::TooDeep { limit: 64 },
-            &"/0".repeat(64),
-        ),
-=======
         (deep.as_bytes(), Problem::TooDeep { limit: 64 }, &"/0".repeat(64)),
->>>>>>> main
     ] {
         let error = Document::parse(text, &Limits::default()).unwrap_err();
         assert_eq!((error.problem(), error.path()), (&problem, path));
     }
-<<<<<<< HEAD
-    let small = Limits {
-        bytes: 3,
-        ..Limits::default()
-    };
-=======
     let small = Limits { bytes: 3, ..Limits::default() };
->>>>>>> main
     let error = Document::parse(b"1234", &small).unwrap_err();
     assert_eq!(*error.problem(), Problem::TooLarge { limit: 3 });
 }

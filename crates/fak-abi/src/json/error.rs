@@ -90,19 +90,10 @@ impl fmt::Display for Problem {
                 write!(f, "the text ends where {expected} was expected")
             }
             Self::InvalidUtf8 => f.write_str("invalid UTF-8, expected UTF-8 text"),
-<<<<<<< HEAD
-            Self::ControlCharacter => {
-                f.write_str("control character in a string, expected its escape")
-            }
-            Self::InvalidEscape => f.write_str(
-                "invalid escape, expected one of \\\" \\\\ \\/ \\b \\f \\n \\r \\t \\uXXXX",
-            ),
-=======
             Self::ControlCharacter => f.write_str("control character in a string, expected its escape"),
             Self::InvalidEscape => {
                 f.write_str("invalid escape, expected one of \\\" \\\\ \\/ \\b \\f \\n \\r \\t \\uXXXX")
             }
->>>>>>> main
             Self::LoneSurrogate => f.write_str("lone surrogate, expected a surrogate pair"),
             Self::NumberOutOfRange => f.write_str("number out of range, expected a finite double"),
             Self::TrailingData => f.write_str("trailing data, expected the end of the text"),
@@ -140,15 +131,7 @@ pub struct Place {
 
 impl Place {
     /// The first byte of a text.
-<<<<<<< HEAD
-    pub const START: Self = Self {
-        offset: 0,
-        line: 1,
-        column: 1,
-    };
-=======
     pub const START: Self = Self { offset: 0, line: 1, column: 1 };
->>>>>>> main
 
     /// The place `offset` bytes into `text`; past its end, the end. Linear in `offset`.
     #[must_use]
@@ -166,15 +149,7 @@ impl Place {
             0 => self.column + bytes.len(),
             _ => bytes.len() - bytes.iter().rposition(|b| *b == b'\n').unwrap_or_default(),
         };
-<<<<<<< HEAD
-        Self {
-            offset: self.offset + bytes.len(),
-            line: self.line + newlines,
-            column,
-        }
-=======
         Self { offset: self.offset + bytes.len(), line: self.line + newlines, column }
->>>>>>> main
     }
 }
 
@@ -191,15 +166,7 @@ impl Error {
     /// An error at a place, under a JSON pointer (`""` is the whole text).
     #[must_use]
     pub fn new(place: Place, path: impl Into<String>, problem: Problem) -> Self {
-<<<<<<< HEAD
-        Self {
-            place,
-            path: path.into(),
-            problem,
-        }
-=======
         Self { place, path: path.into(), problem }
->>>>>>> main
     }
 
     /// What is wrong.
@@ -232,15 +199,7 @@ impl Error {
                 self.place.column
             },
         };
-<<<<<<< HEAD
-        Self {
-            place,
-            path: format!("{parent}{}", self.path),
-            problem: self.problem,
-        }
-=======
         Self { place, path: format!("{parent}{}", self.path), problem: self.problem }
->>>>>>> main
     }
 }
 
@@ -271,49 +230,17 @@ mod tests {
 
     #[test]
     fn an_error_moves_into_its_container() {
-<<<<<<< HEAD
-        let inner = Error::new(
-            Place::of(b"ab", 1),
-            "/x",
-            Problem::Syntax {
-                expected: "a comma",
-            },
-        );
-        let origin = Place::of(b"\n123456", 5);
-        let outer = inner.within(origin, "/entries/3");
-        assert_eq!(outer.path(), "/entries/3/x");
-        assert_eq!(
-            outer.place(),
-            Place {
-                offset: 6,
-                line: 2,
-                column: 6
-            }
-        );
-        assert_eq!(
-            outer.to_string(),
-            "line 2, column 6, at \"/entries/3/x\": expected a comma"
-        );
-=======
         let inner = Error::new(Place::of(b"ab", 1), "/x", Problem::Syntax { expected: "a comma" });
         let origin = Place::of(b"\n123456", 5);
         let outer = inner.within(origin, "/entries/3");
         assert_eq!(outer.path(), "/entries/3/x");
         assert_eq!(outer.place(), Place { offset: 6, line: 2, column: 6 });
         assert_eq!(outer.to_string(), "line 2, column 6, at \"/entries/3/x\": expected a comma");
->>>>>>> main
     }
 
     #[test]
     fn a_long_name_is_cut_and_escaped() {
-<<<<<<< HEAD
-        let text = Problem::DuplicateMember {
-            name: "\n".repeat(100),
-        }
-        .to_string();
-=======
         let text = Problem::DuplicateMember { name: "\n".repeat(100) }.to_string();
->>>>>>> main
         assert!(text.contains('…') && !text.contains('\n'));
     }
 }

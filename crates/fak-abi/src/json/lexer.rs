@@ -223,14 +223,7 @@ impl<'t> Lexer<'t> {
         let mut escaped = false;
         loop {
             let rest = self.text.as_bytes().get(end..).unwrap_or_default();
-<<<<<<< HEAD
-            end += rest
-                .iter()
-                .position(|b| STOPS_A_STRING.contains(*b))
-                .unwrap_or(rest.len());
-=======
             end += rest.iter().position(|b| STOPS_A_STRING.contains(*b)).unwrap_or(rest.len());
->>>>>>> main
             match self.text.as_bytes().get(end) {
                 Some(b'"') => break,
                 // What is escaped is checked below; here only a quote must not be taken for the end.
@@ -301,15 +294,7 @@ impl<'t> Lexer<'t> {
     }
 
     fn after_value(&self) -> Expect {
-<<<<<<< HEAD
-        if self.depth == 0 {
-            Expect::Nothing
-        } else {
-            Expect::CommaOrEnd
-        }
-=======
         if self.depth == 0 { Expect::Nothing } else { Expect::CommaOrEnd }
->>>>>>> main
     }
 
     #[inline]
@@ -390,14 +375,7 @@ static STOPS_A_STRING: ByteSet = ByteSet::controls_and(b"\"\\");
 /// Walks the escapes of a raw string, handing out the decoded pieces in order. `base` is where the text stands in its
 /// document.
 fn unescape(raw: &str, mut piece: impl FnMut(&str), base: usize) -> Result<(), Failure> {
-<<<<<<< HEAD
-    let fail = |rest: &str, problem| Failure {
-        offset: base + raw.len() - rest.len(),
-        problem,
-    };
-=======
     let fail = |rest: &str, problem| Failure { offset: base + raw.len() - rest.len(), problem };
->>>>>>> main
     let mut rest = raw;
     while let Some((plain, tail)) = rest.split_once('\\') {
         piece(plain);
@@ -423,13 +401,7 @@ fn unescape(raw: &str, mut piece: impl FnMut(&str), base: usize) -> Result<(), F
         let mut code = u32::from(unit);
         if (0xD800..0xDC00).contains(&unit) {
             // A high half must be followed by the escape of a low half.
-<<<<<<< HEAD
-            let low = rest
-                .strip_prefix("\\u")
-                .and_then(|after| hex4(after.get(..4)));
-=======
             let low = rest.strip_prefix("\\u").and_then(|after| hex4(after.get(..4)));
->>>>>>> main
             match low {
                 Some(low) if (0xDC00..0xE000).contains(&low) => {
                     code = 0x10000 + ((code - 0xD800) << 10) + (u32::from(low) - 0xDC00);
@@ -449,15 +421,7 @@ fn unescape(raw: &str, mut piece: impl FnMut(&str), base: usize) -> Result<(), F
 
 fn hex4(digits: Option<&str>) -> Option<u16> {
     let digits = digits?;
-<<<<<<< HEAD
-    if digits.bytes().all(|b| b.is_ascii_hexdigit()) {
-        u16::from_str_radix(digits, 16).ok()
-    } else {
-        None
-    }
-=======
     if digits.bytes().all(|b| b.is_ascii_hexdigit()) { u16::from_str_radix(digits, 16).ok() } else { None }
->>>>>>> main
 }
 
 #[cfg(test)]
@@ -477,13 +441,7 @@ mod tests {
     fn tokens_in_order() {
         let kinds = lex(" {\"a\" : [1, null,\"x\\n\"]} ").unwrap();
         assert_eq!(kinds.len(), 8);
-<<<<<<< HEAD
-        let TokenKind::String(s) = kinds[4] else {
-            panic!("not a string")
-        };
-=======
         let TokenKind::String(s) = kinds[5] else { panic!("not a string") };
->>>>>>> main
         assert_eq!((s.raw(), &*s.decode()), ("x\\n", "x\n"));
     }
 
@@ -518,13 +476,7 @@ mod tests {
     #[test]
     fn a_pair_of_halves_is_one_character() {
         let kinds = lex("\"\\uD83D\\ude00\"").unwrap();
-<<<<<<< HEAD
-        let TokenKind::String(s) = kinds[0] else {
-            panic!("not a string")
-        };
-=======
         let TokenKind::String(s) = kinds[0] else { panic!("not a string") };
->>>>>>> main
         assert_eq!(s.decode(), "😀");
     }
 
@@ -532,14 +484,7 @@ mod tests {
     fn nesting_is_bounded() {
         let deep = |n: usize| "[".repeat(n) + &"]".repeat(n);
         assert!(lex(&deep(64)).is_ok());
-<<<<<<< HEAD
-        assert_eq!(
-            lex(&deep(65)).unwrap_err().problem,
-            Problem::TooDeep { limit: 64 }
-        );
-=======
         assert_eq!(lex(&deep(65)).unwrap_err().problem, Problem::TooDeep { limit: 64 });
->>>>>>> main
         assert!(lex(&"[".repeat(1_000_000)).is_err());
     }
 }

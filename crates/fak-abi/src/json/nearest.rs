@@ -12,29 +12,13 @@
 /// ```
 #[must_use]
 pub fn nearest<'k>(name: &str, known: impl IntoIterator<Item = &'k str>) -> Option<&'k str> {
-<<<<<<< HEAD
-    let name: Vec<char> = name
-        .chars()
-        .flat_map(char::to_lowercase)
-        .take(257)
-        .collect();
-=======
     let name: Vec<char> = name.chars().flat_map(char::to_lowercase).take(257).collect();
->>>>>>> main
     if name.len() > 256 {
         return None;
     }
     let mut best: Option<(usize, &'k str)> = None;
     for candidate in known {
-<<<<<<< HEAD
-        let letters: Vec<char> = candidate
-            .chars()
-            .flat_map(char::to_lowercase)
-            .take(257)
-            .collect();
-=======
         let letters: Vec<char> = candidate.chars().flat_map(char::to_lowercase).take(257).collect();
->>>>>>> main
         let allowed = (name.len().max(letters.len()) / 3).max(1);
         if letters.len() > 256 || name.len().abs_diff(letters.len()) > allowed {
             continue;
@@ -80,14 +64,7 @@ mod tests {
     use super::*;
 
     fn d(a: &str, b: &str) -> usize {
-<<<<<<< HEAD
-        distance(
-            &a.chars().collect::<Vec<_>>(),
-            &b.chars().collect::<Vec<_>>(),
-        )
-=======
         distance(&a.chars().collect::<Vec<_>>(), &b.chars().collect::<Vec<_>>())
->>>>>>> main
     }
 
     #[test]

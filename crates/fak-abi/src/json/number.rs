@@ -75,13 +75,7 @@ pub fn write_ecmascript<S: Sink>(sink: &mut S, number: f64) {
         sink.put(&digits);
         (count..point).for_each(|_| sink.put(b"0"));
     } else if 0 < point && point <= 21 {
-<<<<<<< HEAD
-        let (whole, fraction) = digits
-            .split_at_checked(point as usize)
-            .unwrap_or((&digits, &[]));
-=======
         let (whole, fraction) = digits.split_at_checked(point as usize).unwrap_or((&digits, &[]));
->>>>>>> main
         sink.put(whole);
         sink.put(b".");
         sink.put(fraction);
@@ -142,29 +136,10 @@ mod tests {
 
     #[test]
     fn literals_keep_integers_exact() {
-<<<<<<< HEAD
-        assert_eq!(
-            Number::from_literal("9007199254740993"),
-            Some(Number::U64(9007199254740993))
-        );
-        assert_eq!(
-            Number::from_literal("18446744073709551615"),
-            Some(Number::U64(u64::MAX))
-        );
-        assert_eq!(
-            Number::from_literal("18446744073709551616"),
-            Some(Number::F64(18446744073709551616.0))
-        );
-        assert_eq!(
-            Number::from_literal("-9223372036854775808"),
-            Some(Number::I64(i64::MIN))
-        );
-=======
         assert_eq!(Number::from_literal("9007199254740993"), Some(Number::U64(9007199254740993)));
         assert_eq!(Number::from_literal("18446744073709551615"), Some(Number::U64(u64::MAX)));
         assert_eq!(Number::from_literal("18446744073709551616"), Some(Number::F64(18446744073709551616.0)));
         assert_eq!(Number::from_literal("-9223372036854775808"), Some(Number::I64(i64::MIN)));
->>>>>>> main
         assert_eq!(Number::from_literal("-0"), Some(Number::U64(0)));
         assert_eq!(Number::from_literal("1.0"), Some(Number::F64(1.0)));
         assert_eq!(Number::from_literal("1e400"), None);

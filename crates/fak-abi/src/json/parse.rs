@@ -21,14 +21,7 @@ impl Limits {
 
 impl Default for Limits {
     fn default() -> Self {
-<<<<<<< HEAD
-        Self {
-            bytes: 4 << 20,
-            nesting: 64,
-        }
-=======
         Self { bytes: 4 << 20, nesting: 64 }
->>>>>>> main
     }
 }
 
@@ -49,23 +42,6 @@ impl<'t> Document<'t> {
             let limit = limits.bytes;
             return Err(Error::new(Place::START, "", Problem::TooLarge { limit }));
         }
-<<<<<<< HEAD
-        let utf8 = std::str::from_utf8(text).map_err(|error| {
-            Error::new(
-                Place::of(text, error.valid_up_to()),
-                "",
-                Problem::InvalidUtf8,
-            )
-        })?;
-        let mut open: Vec<Open> = Vec::new();
-        match build(utf8, limits, &mut open) {
-            Ok(root) => Ok(Self { text, root }),
-            Err(failure) => Err(Error::new(
-                Place::of(text, failure.offset),
-                open_path(&open),
-                failure.problem,
-            )),
-=======
         let utf8 = std::str::from_utf8(text)
             .map_err(|error| Error::new(Place::of(text, error.valid_up_to()), "", Problem::InvalidUtf8))?;
         let mut open: Vec<Open> = Vec::new();
@@ -74,7 +50,6 @@ impl<'t> Document<'t> {
             Err(failure) => {
                 Err(Error::new(Place::of(text, failure.offset), open_path(&open), failure.problem))
             }
->>>>>>> main
         }
     }
 
@@ -158,14 +133,7 @@ fn build(text: &str, limits: &Limits, open: &mut Vec<Open>) -> Result<Value, Fai
                 continue;
             }
             TokenKind::ArrayStart => {
-<<<<<<< HEAD
-                open.push(Open::Array {
-                    at: token.at,
-                    elements: Vec::new(),
-                });
-=======
                 open.push(Open::Array { at: token.at, elements: Vec::new() });
->>>>>>> main
                 continue;
             }
             TokenKind::Name(raw) => {
@@ -176,13 +144,7 @@ fn build(text: &str, limits: &Limits, open: &mut Vec<Open>) -> Result<Value, Fai
                 continue;
             }
             TokenKind::ObjectEnd | TokenKind::ArrayEnd => match open.pop() {
-<<<<<<< HEAD
-                Some(Open::Object {
-                    at, members, names, ..
-                }) => {
-=======
                 Some(Open::Object { at, members, names, .. }) => {
->>>>>>> main
                     unique(&members, &names)?;
                     Value::read(Kind::Object(members), at)
                 }
@@ -196,21 +158,6 @@ fn build(text: &str, limits: &Limits, open: &mut Vec<Open>) -> Result<Value, Fai
         };
         match open.last_mut() {
             Some(Open::Array { elements, .. }) => elements.push(kind),
-<<<<<<< HEAD
-            Some(Open::Object { members, name, .. }) => members.push(Member {
-                name: std::mem::take(name),
-                value: kind,
-            }),
-            None => root = Some(kind),
-        }
-    }
-    root.ok_or(Failure {
-        offset: text.len(),
-        problem: Problem::EndOfText {
-            expected: "a value",
-        },
-    })
-=======
             Some(Open::Object { members, name, .. }) => {
                 members.push(Member { name: std::mem::take(name), value: kind });
             }
@@ -218,7 +165,6 @@ fn build(text: &str, limits: &Limits, open: &mut Vec<Open>) -> Result<Value, Fai
         }
     }
     root.ok_or(Failure { offset: text.len(), problem: Problem::EndOfText { expected: "a value" } })
->>>>>>> main
 }
 
 /// Refuses the first repeated name of an object.
@@ -226,50 +172,20 @@ fn unique(members: &[Member], names: &[usize]) -> Result<(), Failure> {
     let duplicate = |index: usize| Failure {
         offset: names.get(index).copied().unwrap_or_default(),
         problem: Problem::DuplicateMember {
-<<<<<<< HEAD
-            name: members
-                .get(index)
-                .map(|m| m.name.to_string())
-                .unwrap_or_default(),
-=======
             name: members.get(index).map(|m| m.name.to_string()).unwrap_or_default(),
->>>>>>> main
         },
     };
     if members.len() <= 16 {
         for (index, member) in members.iter().enumerate() {
-<<<<<<< HEAD
-            if members
-                .iter()
-                .take(index)
-                .any(|earlier| earlier.name == member.name)
-            {
-=======
             if members.iter().take(index).any(|earlier| earlier.name == member.name) {
->>>>>>> main
                 return Err(duplicate(index));
             }
         }
         return Ok(());
     }
-<<<<<<< HEAD
-    let mut order: Vec<(&str, usize)> = members
-        .iter()
-        .enumerate()
-        .map(|(i, m)| (&*m.name, i))
-        .collect();
-    order.sort_unstable();
-    let repeated = order
-        .iter()
-        .zip(order.iter().skip(1))
-        .filter(|(a, b)| a.0 == b.0)
-        .map(|(_, b)| b.1)
-        .min();
-=======
     let mut order: Vec<(&str, usize)> = members.iter().enumerate().map(|(i, m)| (&*m.name, i)).collect();
     order.sort_unstable();
     let repeated = order.iter().zip(order.iter().skip(1)).filter(|(a, b)| a.0 == b.0).map(|(_, b)| b.1).min();
->>>>>>> main
     match repeated {
         Some(index) => Err(duplicate(index)),
         None => Ok(()),

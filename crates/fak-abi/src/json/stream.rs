@@ -217,14 +217,7 @@ impl<R: Read> Stream<R> {
         let length = self.measure()?;
         self.pending = length;
         Ok(Captured {
-<<<<<<< HEAD
-            text: self
-                .buffer
-                .get(self.start..self.start + length)
-                .unwrap_or_default(),
-=======
             text: self.buffer.get(self.start..self.start + length).unwrap_or_default(),
->>>>>>> main
             place: self.place,
             path: &self.path,
             limits: &self.limits,
@@ -248,15 +241,7 @@ impl<R: Read> Stream<R> {
         let Some(level) = self.levels.last_mut() else {
             return Ok(false);
         };
-<<<<<<< HEAD
-        debug_assert_eq!(
-            level.object,
-            close == b'}',
-            "the container entered last is of the other kind"
-        );
-=======
         debug_assert_eq!(level.object, close == b'}', "the container entered last is of the other kind");
->>>>>>> main
         self.path.truncate(level.path);
         let first = std::mem::take(&mut level.first);
         if found == Some(close) {
@@ -278,39 +263,12 @@ impl<R: Read> Stream<R> {
     }
 
     fn name(&self, length: usize) -> Result<Box<str>, StreamError> {
-<<<<<<< HEAD
-        let text = self
-            .buffer
-            .get(self.start..self.start + length)
-            .unwrap_or_default();
-=======
         let text = self.buffer.get(self.start..self.start + length).unwrap_or_default();
->>>>>>> main
         let here = |offset| Place::of(text, offset);
         let error = |offset, problem| {
             let error = Error::new(here(offset), "", problem);
             StreamError::from(error.within(self.place, &self.path))
         };
-<<<<<<< HEAD
-        let utf8 =
-            std::str::from_utf8(text).map_err(|e| error(e.valid_up_to(), Problem::InvalidUtf8))?;
-        match Lexer::new(utf8, &self.limits).next_token() {
-            Ok(Some(token)) => match token.kind {
-                TokenKind::String(raw) => Ok(raw.decode().into()),
-                _ => Err(error(
-                    0,
-                    Problem::Syntax {
-                        expected: "a member name",
-                    },
-                )),
-            },
-            Ok(None) => Err(error(
-                0,
-                Problem::Syntax {
-                    expected: "a member name",
-                },
-            )),
-=======
         let utf8 = std::str::from_utf8(text).map_err(|e| error(e.valid_up_to(), Problem::InvalidUtf8))?;
         match Lexer::new(utf8, &self.limits).next_token() {
             Ok(Some(token)) => match token.kind {
@@ -318,7 +276,6 @@ impl<R: Read> Stream<R> {
                 _ => Err(error(0, Problem::Syntax { expected: "a member name" })),
             },
             Ok(None) => Err(error(0, Problem::Syntax { expected: "a member name" })),
->>>>>>> main
             Err(failure) => Err(error(failure.offset, failure.problem)),
         }
     }
@@ -372,15 +329,7 @@ impl<R: Read> Stream<R> {
                 _ => depth = depth.saturating_sub(1),
             }
             if depth == 0 && !in_string {
-<<<<<<< HEAD
-                return if at > limit {
-                    Err(self.error(Problem::TooLarge { limit }).into())
-                } else {
-                    Ok(at)
-                };
-=======
                 return if at > limit { Err(self.error(Problem::TooLarge { limit }).into()) } else { Ok(at) };
->>>>>>> main
             }
         }
     }
@@ -390,13 +339,7 @@ impl<R: Read> Stream<R> {
         self.consume(self.pending);
         loop {
             let rest = self.buffer.get(self.start..).unwrap_or_default();
-<<<<<<< HEAD
-            let space = rest
-                .iter()
-                .position(|b| !matches!(b, b' ' | b'\t' | b'\n' | b'\r'));
-=======
             let space = rest.iter().position(|b| !matches!(b, b' ' | b'\t' | b'\n' | b'\r'));
->>>>>>> main
             match space {
                 Some(space) => {
                     self.consume(space);
@@ -417,14 +360,7 @@ impl<R: Read> Stream<R> {
     }
 
     fn consume(&mut self, length: usize) {
-<<<<<<< HEAD
-        let passed = self
-            .buffer
-            .get(self.start..self.start + length)
-            .unwrap_or_default();
-=======
         let passed = self.buffer.get(self.start..self.start + length).unwrap_or_default();
->>>>>>> main
         self.place = self.place.after(passed);
         self.start += passed.len();
         self.pending = 0;
@@ -438,20 +374,8 @@ impl<R: Read> Stream<R> {
         self.buffer.drain(..self.start);
         self.start = 0;
         let before = self.buffer.len();
-<<<<<<< HEAD
-        let read = self
-            .input
-            .by_ref()
-            .take(CHUNK as u64)
-            .read_to_end(&mut self.buffer);
-        read.map_err(|source| StreamError::Io {
-            offset: self.place.offset + self.buffer.len(),
-            source,
-        })?;
-=======
         let read = self.input.by_ref().take(CHUNK as u64).read_to_end(&mut self.buffer);
         read.map_err(|source| StreamError::Io { offset: self.place.offset + self.buffer.len(), source })?;
->>>>>>> main
         self.ended = self.buffer.len() - before < CHUNK;
         Ok(self.buffer.len() > before)
     }
@@ -483,17 +407,7 @@ mod tests {
 
     fn walk(text: &[u8]) -> Result<Vec<String>, StreamError> {
         let mut out = Vec::new();
-<<<<<<< HEAD
-        let mut stream = Stream::new(
-            Drip(text),
-            Limits {
-                bytes: 64,
-                nesting: 8,
-            },
-        );
-=======
         let mut stream = Stream::new(Drip(text), Limits { bytes: 64, nesting: 8 });
->>>>>>> main
         stream.begin_object()?;
         while let Some(name) = stream.next_member()? {
             if &*name == "entries" {
@@ -515,17 +429,8 @@ mod tests {
 
     #[test]
     fn members_and_elements_in_order() {
-<<<<<<< HEAD
-        let text =
-            br#" { "a\u0062" : 12 , "entries" : [ {"x":"\"}]"} , [ ] , true ] , "z":null } "#;
-        assert_eq!(
-            walk(text).unwrap(),
-            ["ab=12", r#"{"x":"\"}]"}"#, "[ ]", "true", "z=null"]
-        );
-=======
         let text = br#" { "a\u0062" : 12 , "entries" : [ {"x":"\"}]"} , [ ] , true ] , "z":null } "#;
         assert_eq!(walk(text).unwrap(), ["ab=12", r#"{"x":"\"}]"}"#, "[ ]", "true", "z=null"]);
->>>>>>> main
         assert!(walk(br#"{"entries":[]}"#).unwrap().is_empty());
         assert!(walk(b"{}").unwrap().is_empty());
     }
@@ -558,17 +463,7 @@ mod tests {
     fn a_value_above_the_limit_is_refused_before_it_is_held() {
         let mut text = b"{\"a\":\"".to_vec();
         text.extend(std::iter::repeat_n(b'x', 1 << 20));
-<<<<<<< HEAD
-        let mut stream = Stream::new(
-            &text[..],
-            Limits {
-                bytes: 1000,
-                nesting: 8,
-            },
-        );
-=======
         let mut stream = Stream::new(&text[..], Limits { bytes: 1000, nesting: 8 });
->>>>>>> main
         stream.begin_object().unwrap();
         stream.next_member().unwrap();
         assert!(matches!(

@@ -100,14 +100,7 @@ impl Value {
     /// The member of that name, if it is an object that has one. Linear in the members.
     #[must_use]
     pub fn member(&self, name: &str) -> Option<&Value> {
-<<<<<<< HEAD
-        self.as_object()?
-            .iter()
-            .find(|member| &*member.name == name)
-            .map(|member| &member.value)
-=======
         self.as_object()?.iter().find(|member| &*member.name == name).map(|member| &member.value)
->>>>>>> main
     }
 
     /// The name of its type, with an article, for messages.

@@ -217,12 +217,7 @@ impl<S: Sink> ObjectWriter<'_, S> {
 
     /// A boolean.
     pub fn boolean(&mut self, name: &str, value: bool) -> &mut Self {
-<<<<<<< HEAD
-        self.member(name)
-            .put(if value { b"true" } else { b"false" });
-=======
         self.member(name).put(if value { b"true" } else { b"false" });
->>>>>>> main
         self
     }
 
@@ -239,29 +234,13 @@ impl<S: Sink> ObjectWriter<'_, S> {
     }
 
     /// An object.
-<<<<<<< HEAD
-    pub fn object(
-        &mut self,
-        name: &str,
-        members: impl FnOnce(&mut ObjectWriter<'_, S>),
-    ) -> &mut Self {
-=======
     pub fn object(&mut self, name: &str, members: impl FnOnce(&mut ObjectWriter<'_, S>)) -> &mut Self {
->>>>>>> main
         object(self.member(name), members);
         self
     }
 
     /// An array.
-<<<<<<< HEAD
-    pub fn array(
-        &mut self,
-        name: &str,
-        elements: impl FnOnce(&mut ArrayWriter<'_, S>),
-    ) -> &mut Self {
-=======
     pub fn array(&mut self, name: &str, elements: impl FnOnce(&mut ArrayWriter<'_, S>)) -> &mut Self {
->>>>>>> main
         array(self.member(name), elements);
         self
     }
@@ -323,35 +302,16 @@ mod tests {
     #[test]
     fn escapes_as_specified() {
         assert_eq!(string("a<b>&c"), r#""a\u003cb\u003e\u0026c""#);
-<<<<<<< HEAD
-        assert_eq!(
-            string("\u{2028}\u{2029}\u{2027}€â"),
-            "\"\\u2028\\u2029\u{2027}€â\""
-        );
-        assert_eq!(
-            string("\n\r\t\u{8}\u{c}\0\u{1f}\u{7f}"),
-            "\"\\n\\r\\t\\b\\f\\u0000\\u001f\u{7f}\""
-        );
-=======
         assert_eq!(string("\u{2028}\u{2029}\u{2027}€â"), "\"\\u2028\\u2029\u{2027}€â\"");
         assert_eq!(string("\n\r\t\u{8}\u{c}\0\u{1f}\u{7f}"), "\"\\n\\r\\t\\b\\f\\u0000\\u001f\u{7f}\"");
->>>>>>> main
         assert_eq!(string("\"\\/"), r#""\"\\/""#);
         assert_eq!(string("e\u{301} é 漢 😀"), "\"e\u{301} é 漢 😀\"");
     }
 
     #[test]
     fn open_values_are_sorted_and_their_numbers_are_doubles() {
-<<<<<<< HEAD
-        let text =
-            br#" {"b": [1.0, 1e-7, 9007199254740993, -0], "a": {"y": {}, "x": []}, "": null} "#;
-        let value = Document::parse(text, &Limits::default())
-            .unwrap()
-            .into_value();
-=======
         let text = br#" {"b": [1.0, 1e-7, 9007199254740993, -0], "a": {"y": {}, "x": []}, "": null} "#;
         let value = Document::parse(text, &Limits::default()).unwrap().into_value();
->>>>>>> main
         let mut out = Vec::new();
         write_value(&mut out, &value);
         assert_eq!(
@@ -363,27 +323,6 @@ mod tests {
     #[test]
     fn a_hash_takes_what_a_buffer_takes() {
         let write = |o: &mut ObjectWriter<'_, Vec<u8>>| {
-<<<<<<< HEAD
-            o.string("s", "<")
-                .i64("i", -5)
-                .f64("f", 0.5)
-                .boolean("b", true)
-                .null("n");
-        };
-        let mut buffer = Vec::new();
-        object(&mut buffer, write);
-        assert_eq!(
-            buffer,
-            br#"{"s":"\u003c","i":-5,"f":0.5,"b":true,"n":null}"#
-        );
-        let mut hash = Sha256::new();
-        object(&mut hash, |o| {
-            o.string("s", "<")
-                .i64("i", -5)
-                .f64("f", 0.5)
-                .boolean("b", true)
-                .null("n");
-=======
             o.string("s", "<").i64("i", -5).f64("f", 0.5).boolean("b", true).null("n");
         };
         let mut buffer = Vec::new();
@@ -392,7 +331,6 @@ mod tests {
         let mut hash = Sha256::new();
         object(&mut hash, |o| {
             o.string("s", "<").i64("i", -5).f64("f", 0.5).boolean("b", true).null("n");
->>>>>>> main
         });
         assert_eq!(hash.finalize(), Sha256::digest(&buffer));
     }

@@ -6,20 +6,11 @@ use super::{Address, Body, Inbox};
 #[derive(Clone, Debug)]
 pub(crate) enum ChannelAct {
     /// `send` (§4.3).
-    Send {
-        to: Address,
-        body: Body,
-        key: Option<String>,
-        ttl_ms: Option<u64>,
-    },
+    Send { to: Address, body: Body, key: Option<String>, ttl_ms: Option<u64> },
     /// `recv`, which never waits (§4.4).
     Recv { from: Inbox },
     /// `recv_leased` (§4.4).
-    RecvLeased {
-        from: Inbox,
-        name: String,
-        deadline_ms: Option<u64>,
-    },
+    RecvLeased { from: Inbox, name: String, deadline_ms: Option<u64> },
     /// `consume` a leased message.
     Consume { name: String },
     /// `drop` a leased message's guard.
@@ -37,13 +28,7 @@ pub(crate) enum ChannelAct {
     /// `unbind` (§4.6).
     Unbind { at: Address },
     /// `request` (§4.7).
-    Request {
-        to: Address,
-        body: Body,
-        name: String,
-        blocking: bool,
-        deadline_ms: Option<u64>,
-    },
+    Request { to: Address, body: Body, name: String, blocking: bool, deadline_ms: Option<u64> },
     /// `reply` to a received request (§4.7).
     Reply { to_request: String, body: Body },
     /// `await` a request's reply (§4.7).
@@ -55,17 +40,11 @@ pub(crate) enum ChannelAct {
     /// `status` of a worker (§4.9).
     Status { status: StatusSpec },
     /// `correct` a worker (§4.9).
-    Correct {
-        request: CorrectionSpec,
-        name: Option<String>,
-    },
+    Correct { request: CorrectionSpec, name: Option<String> },
     /// `receive_correction` (§4.9).
     ReceiveCorrection { name: Option<String> },
     /// `ack` a correction (§4.9).
-    Ack {
-        action: String,
-        name: Option<String>,
-    },
+    Ack { action: String, name: Option<String> },
     /// `observe` an acknowledgement (§4.9).
     Observe { name: Option<String> },
 }

@@ -6,10 +6,7 @@ use super::{Address, Body, RawJson, Subject};
 #[derive(Clone, Debug)]
 pub(crate) enum KernelAct {
     /// `widen` (§2.4).
-    Widen {
-        what: Subject,
-        scope: crate::vocab::ShareScope,
-    },
+    Widen { what: Subject, scope: fak_abi::ShareScope },
     /// `trust` (§2.4).
     Trust { what: Subject, evidence: Evidence },
     /// `read` a kept Ref (§2.1); no act of the kernel, but §2.4 applies.
@@ -19,12 +16,7 @@ pub(crate) enum KernelAct {
     /// `pool_get` by the digest of a text (§3.9).
     PoolGet { text: String },
     /// `call` of any tool.
-    Call {
-        tool: String,
-        args: Option<CallArgs>,
-        meta: Option<RawJson>,
-        address: Option<Address>,
-    },
+    Call { tool: String, args: Option<CallArgs>, meta: Option<RawJson>, address: Option<Address> },
     /// `detach` an agent, the host's (§2.3).
     Detach { agent: String },
     /// `attach` an agent again, the host's (§2.3).

@@ -26,7 +26,7 @@ pub(crate) enum Actor {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Address {
     /// The locale's name.
-    pub(crate) locale: crate::vocab::Locale,
+    pub(crate) locale: fak_abi::Locale,
     /// The id, unchecked.
     pub(crate) id: String,
 }
@@ -46,9 +46,9 @@ pub(crate) struct Body {
     /// The bytes.
     pub(crate) source: Source,
     /// A scope to be reached by a real widening.
-    pub(crate) scope: Option<crate::vocab::ShareScope>,
+    pub(crate) scope: Option<fak_abi::ShareScope>,
     /// A taint the host sets, last.
-    pub(crate) taint: Option<crate::vocab::Taint>,
+    pub(crate) taint: Option<fak_abi::Taint>,
     /// The agent that makes the body, if it is not the acting one.
     pub(crate) owner: Option<String>,
 }

@@ -28,28 +28,13 @@ pub(crate) enum RecordAct {
     /// `put` a new cell (§5.11).
     Put { key: String, body: Body },
     /// `cas` a cell (§5.11).
-    Cas {
-        key: String,
-        body: Body,
-        version: u64,
-        scope: Option<crate::vocab::ShareScope>,
-    },
+    Cas { key: String, body: Body, version: u64, scope: Option<fak_abi::ShareScope> },
     /// `get` a cell (§5.11).
-    Get {
-        key: String,
-        scope: Option<crate::vocab::ShareScope>,
-    },
+    Get { key: String, scope: Option<fak_abi::ShareScope> },
     /// `delete` a cell (§5.11).
-    Delete {
-        key: String,
-        version: u64,
-        scope: Option<crate::vocab::ShareScope>,
-    },
+    Delete { key: String, version: u64, scope: Option<fak_abi::ShareScope> },
     /// `list` cells (§5.11).
-    List {
-        prefix: String,
-        scope: Option<crate::vocab::ShareScope>,
-    },
+    List { prefix: String, scope: Option<fak_abi::ShareScope> },
 }
 
 /// What a watch follows.

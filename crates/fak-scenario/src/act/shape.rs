@@ -46,23 +46,10 @@ pub(crate) struct ActShape {
     pub(crate) expect: &'static [(&'static str, Kind)],
 }
 
-const VERDICTS: Kind = Kind::Word(&[
-    "allow",
-    "deny",
-    "transform",
-    "quarantine",
-    "require_witness",
-    "defer",
-    "indeterminate",
-]);
+const VERDICTS: Kind =
+    Kind::Word(&["allow", "deny", "transform", "quarantine", "require_witness", "defer", "indeterminate"]);
 const RECEIVED: Kind = Kind::Word(&["allow", "deny", "quarantine", "empty"]);
-const MERGED: Kind = Kind::Word(&[
-    "accepted",
-    "conflict",
-    "quarantined",
-    "denied",
-    "needs_approval",
-]);
+const MERGED: Kind = Kind::Word(&["accepted", "conflict", "quarantined", "denied", "needs_approval"]);
 const REASONS: Kind = Kind::Word(&CORE_REASONS);
 const MERGE_REASONS: Kind = Kind::Word(&[
     "DEFAULT_DENY",
@@ -125,13 +112,8 @@ const RECV: Members = &[
     ("missed", Kind::Count),
 ];
 const TEXT: Members = &[V, R, ("text", Kind::Text)];
-const AWAIT: Members = &[
-    ("verdict", RECEIVED),
-    R,
-    ("text", Kind::Text),
-    ("empty", Kind::Flag),
-    ("timeout", Kind::Flag),
-];
+const AWAIT: Members =
+    &[("verdict", RECEIVED), R, ("text", Kind::Text), ("empty", Kind::Flag), ("timeout", Kind::Flag)];
 const HOST: Members = &[V, R, ("ok", Kind::Flag), ("error", Kind::Contains)];
 const MERGE: Members = &[
     ("act", VERDICTS),
@@ -164,13 +146,7 @@ const COLLECTIVE: Members = &[
     ("scope", SCOPES),
     ("error", Kind::Contains),
 ];
-const BARRIER: Members = &[
-    V,
-    R,
-    ("complete", Kind::Flag),
-    ("missing", Kind::List),
-    ("gone", Kind::List),
-];
+const BARRIER: Members = &[V, R, ("complete", Kind::Flag), ("missing", Kind::List), ("gone", Kind::List)];
 const LEASE: Members = &[V, R, ("conflicts", Kind::List), ("fence", Kind::Count)];
 
 const fn act(
@@ -180,13 +156,7 @@ const fn act(
     save: bool,
     expect: Members,
 ) -> ActShape {
-    ActShape {
-        name,
-        by,
-        arguments,
-        save,
-        expect,
-    }
+    ActShape { name, by, arguments, save, expect }
 }
 
 const KEEPS: bool = true;
@@ -194,21 +164,9 @@ const DROPS: bool = false;
 
 /// Every act, as the table of the scenario format has them.
 pub(crate) static ACTS: &[ActShape] = &[
-    act(
-        "send",
-        By::Agent,
-        &["to", "body", "key", "ttl_ms"],
-        DROPS,
-        CALLED,
-    ),
+    act("send", By::Agent, &["to", "body", "key", "ttl_ms"], DROPS, CALLED),
     act("recv", By::Agent, &["at", "inbox"], KEEPS, RECV),
-    act(
-        "recv_leased",
-        By::Agent,
-        &["at", "inbox", "as", "deadline_ms"],
-        KEEPS,
-        RECV,
-    ),
+    act("recv_leased", By::Agent, &["at", "inbox", "as", "deadline_ms"], KEEPS, RECV),
     act("consume", By::Either, &["as"], DROPS, PLAIN),
     act("drop", By::Either, &["as"], DROPS, PLAIN),
     act(
@@ -216,51 +174,21 @@ pub(crate) static ACTS: &[ActShape] = &[
         By::Agent,
         &["topic", "body"],
         DROPS,
-        &[
-            V,
-            R,
-            ("fanout", Kind::Count),
-            ("skipped", Kind::Count),
-            ("dropped", Kind::Count),
-        ],
+        &[V, R, ("fanout", Kind::Count), ("skipped", Kind::Count), ("dropped", Kind::Count)],
     ),
     act("subscribe", By::Agent, &["topic", "as"], DROPS, PLAIN),
     act("unsubscribe", By::Either, &["inbox"], DROPS, PLAIN),
     act("open", By::Host, &["at"], DROPS, PLAIN),
     act("bind", By::Agent, &["at"], DROPS, PLAIN),
     act("unbind", By::Agent, &["at"], DROPS, PLAIN),
-    act(
-        "request",
-        By::Agent,
-        &["to", "body", "as", "blocking", "deadline_ms"],
-        DROPS,
-        AWAIT,
-    ),
+    act("request", By::Agent, &["to", "body", "as", "blocking", "deadline_ms"], DROPS, AWAIT),
     act("reply", By::Agent, &["to_request", "body"], DROPS, AWAIT),
     act("await", By::Either, &["as"], KEEPS, AWAIT),
     act("widen", By::Agent, &["body", "ref", "scope"], KEEPS, PLAIN),
-    act(
-        "trust",
-        By::Agent,
-        &["body", "ref", "evidence"],
-        KEEPS,
-        PLAIN,
-    ),
+    act("trust", By::Agent, &["body", "ref", "evidence"], KEEPS, PLAIN),
     act("read", By::Agent, &["ref"], DROPS, TEXT),
-    act(
-        "pool_put",
-        By::Agent,
-        &["body"],
-        KEEPS,
-        &[V, R, ("taint", TAINTS), ("text", Kind::Text)],
-    ),
-    act(
-        "pool_get",
-        By::Agent,
-        &["text"],
-        KEEPS,
-        &[V, R, ("taint", TAINTS), ("text", Kind::Text)],
-    ),
+    act("pool_put", By::Agent, &["body"], KEEPS, &[V, R, ("taint", TAINTS), ("text", Kind::Text)]),
+    act("pool_get", By::Agent, &["text"], KEEPS, &[V, R, ("taint", TAINTS), ("text", Kind::Text)]),
     act("compact", By::Agent, &["body", "as"], DROPS, TEXT),
     act("resume", By::Agent, &["window"], KEEPS, TEXT),
     act("status", By::Agent, &["status"], DROPS, PLAIN),
@@ -268,48 +196,18 @@ pub(crate) static ACTS: &[ActShape] = &[
     act("receive_correction", By::Agent, &["as"], DROPS, PLAIN),
     act("ack", By::Agent, &["action", "as"], DROPS, PLAIN),
     act("observe", By::Agent, &["as"], DROPS, PLAIN),
-    act(
-        "call",
-        By::Agent,
-        &["tool", "args", "meta", "address"],
-        KEEPS,
-        CALLED,
-    ),
-    act(
-        "explain",
-        By::Host,
-        &["of"],
-        DROPS,
-        &[V, R, ("rungs", Kind::Json), ("hint", Kind::Contains)],
-    ),
+    act("call", By::Agent, &["tool", "args", "meta", "address"], KEEPS, CALLED),
+    act("explain", By::Host, &["of"], DROPS, &[V, R, ("rungs", Kind::Json), ("hint", Kind::Contains)]),
     act("detach", By::Host, &["agent"], DROPS, HOST),
     act("attach", By::Host, &["agent"], DROPS, HOST),
-    act(
-        "who",
-        By::Agent,
-        &[],
-        DROPS,
-        &[V, R, ("agents", Kind::List)],
-    ),
-    act(
-        "held",
-        By::Agent,
-        &[],
-        DROPS,
-        &[V, R, ("count", Kind::Count), ("texts", Kind::List)],
-    ),
+    act("who", By::Agent, &[], DROPS, &[V, R, ("agents", Kind::List)]),
+    act("held", By::Agent, &[], DROPS, &[V, R, ("count", Kind::Count), ("texts", Kind::List)]),
     act(
         "create",
         By::Either,
         &["record"],
         DROPS,
-        &[
-            V,
-            R,
-            ("act", VERDICTS),
-            ("ok", Kind::Flag),
-            ("error", Kind::Contains),
-        ],
+        &[V, R, ("act", VERDICTS), ("ok", Kind::Flag), ("error", Kind::Contains)],
     ),
     act("patch", By::Agent, &["patch", "key"], KEEPS, MERGE),
     act("approve", By::Agent, &["task", "decision"], DROPS, MERGE),
@@ -338,13 +236,7 @@ pub(crate) static ACTS: &[ActShape] = &[
         By::Agent,
         &["task"],
         DROPS,
-        &[
-            V,
-            R,
-            ("count", Kind::Count),
-            ("redacted", Kind::Count),
-            ("verifies", Kind::Flag),
-        ],
+        &[V, R, ("count", Kind::Count), ("redacted", Kind::Count), ("verifies", Kind::Flag)],
     ),
     act("watch", By::Agent, &["task", "prefix", "as"], DROPS, PLAIN),
     act(
@@ -363,101 +255,35 @@ pub(crate) static ACTS: &[ActShape] = &[
             ("missed", Kind::Count),
         ],
     ),
-    act(
-        "journal",
-        By::Either,
-        &["task"],
-        KEEPS,
-        &[V, R, ("entries", Kind::Count), ("verifies", Kind::Flag)],
-    ),
+    act("journal", By::Either, &["task"], KEEPS, &[V, R, ("entries", Kind::Count), ("verifies", Kind::Flag)]),
     act(
         "load",
         By::Host,
         &["journal"],
         DROPS,
-        &[
-            V,
-            R,
-            ("ok", Kind::Flag),
-            ("error", Kind::Contains),
-            ("at_entry", Kind::Count),
-        ],
+        &[V, R, ("ok", Kind::Flag), ("error", Kind::Contains), ("at_entry", Kind::Count)],
     ),
     act("put", By::Agent, &["key", "body"], DROPS, CELL),
-    act(
-        "cas",
-        By::Agent,
-        &["key", "body", "version", "scope"],
-        DROPS,
-        CELL,
-    ),
+    act("cas", By::Agent, &["key", "body", "version", "scope"], DROPS, CELL),
     act("get", By::Agent, &["key", "scope"], KEEPS, CELL),
-    act(
-        "delete",
-        By::Agent,
-        &["key", "version", "scope"],
-        DROPS,
-        CELL,
-    ),
+    act("delete", By::Agent, &["key", "version", "scope"], DROPS, CELL),
     act("list", By::Agent, &["prefix", "scope"], DROPS, CELL),
     act(
         "group",
         By::Host,
         &["name", "members", "wave"],
         DROPS,
-        &[
-            V,
-            R,
-            ("ranks", Kind::Json),
-            ("size", Kind::Count),
-            ("error", Kind::Contains),
-        ],
+        &[V, R, ("ranks", Kind::Json), ("size", Kind::Count), ("error", Kind::Contains)],
     ),
-    act(
-        "broadcast",
-        By::Agent,
-        &["group", "body"],
-        DROPS,
-        COLLECTIVE,
-    ),
-    act(
-        "scatter",
-        By::Agent,
-        &["group", "bodies"],
-        DROPS,
-        COLLECTIVE,
-    ),
-    act(
-        "gather",
-        By::Agent,
-        &["group", "outputs", "reduce", "scores"],
-        KEEPS,
-        COLLECTIVE,
-    ),
+    act("broadcast", By::Agent, &["group", "body"], DROPS, COLLECTIVE),
+    act("scatter", By::Agent, &["group", "bodies"], DROPS, COLLECTIVE),
+    act("gather", By::Agent, &["group", "outputs", "reduce", "scores"], KEEPS, COLLECTIVE),
     act("barrier", By::Either, &["group", "as"], DROPS, BARRIER),
-    act(
-        "arrive",
-        By::Either,
-        &["as", "member", "evidence"],
-        DROPS,
-        BARRIER,
-    ),
+    act("arrive", By::Either, &["as", "member", "evidence"], DROPS, BARRIER),
     act("depart", By::Either, &["as", "member"], DROPS, BARRIER),
     act("barrier_status", By::Either, &["as"], DROPS, BARRIER),
-    act(
-        "split",
-        By::Either,
-        &["group", "colours", "lease"],
-        DROPS,
-        &[V, R, ("parts", Kind::Json)],
-    ),
-    act(
-        "lease",
-        By::Agent,
-        &["lane", "tree", "ttl_ms", "as"],
-        DROPS,
-        LEASE,
-    ),
+    act("split", By::Either, &["group", "colours", "lease"], DROPS, &[V, R, ("parts", Kind::Json)]),
+    act("lease", By::Agent, &["lane", "tree", "ttl_ms", "as"], DROPS, LEASE),
     act("renew", By::Either, &["as"], DROPS, LEASE),
     act("release", By::Either, &["as"], DROPS, LEASE),
     act("check", By::Either, &["as", "path"], DROPS, LEASE),
@@ -467,13 +293,7 @@ pub(crate) static ACTS: &[ActShape] = &[
         By::Host,
         &[],
         DROPS,
-        &[
-            V,
-            R,
-            ("verifies", Kind::Flag),
-            ("entries", Kind::Count),
-            ("denied", Kind::Count),
-        ],
+        &[V, R, ("verifies", Kind::Flag), ("entries", Kind::Count), ("denied", Kind::Count)],
     ),
     act(
         "stats",
@@ -503,9 +323,6 @@ impl ActShape {
 
     /// What kind of answer a member of `expect` states, if this act may be asked for it.
     pub(crate) fn expects(&self, member: &str) -> Option<Kind> {
-        self.expect
-            .iter()
-            .find(|(name, _)| *name == member)
-            .map(|(_, kind)| *kind)
+        self.expect.iter().find(|(name, _)| *name == member).map(|(_, kind)| *kind)
     }
 }

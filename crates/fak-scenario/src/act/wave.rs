@@ -6,51 +6,25 @@ use super::{Actor, Body};
 #[derive(Clone, Debug)]
 pub(crate) enum WaveAct {
     /// `group` (§6.1).
-    Group {
-        name: String,
-        members: Vec<MemberSpec>,
-        wave: Option<String>,
-    },
+    Group { name: String, members: Vec<MemberSpec>, wave: Option<String> },
     /// `broadcast` (§6.3).
     Broadcast { group: String, body: Body },
     /// `scatter` (§6.3), one body a rank.
     Scatter { group: String, bodies: Vec<Body> },
     /// `gather` (§6.4), one output a rank.
-    Gather {
-        group: String,
-        outputs: Vec<Body>,
-        reduce: String,
-        scores: Option<Vec<f64>>,
-    },
+    Gather { group: String, outputs: Vec<Body>, reduce: String, scores: Option<Vec<f64>> },
     /// `barrier` (§6.5).
     Barrier { group: String, name: String },
     /// `arrive` (§6.5).
-    Arrive {
-        barrier: String,
-        member: String,
-        by: Actor,
-        evidence: Option<String>,
-    },
+    Arrive { barrier: String, member: String, by: Actor, evidence: Option<String> },
     /// `depart` (§6.5).
-    Depart {
-        barrier: String,
-        member: String,
-        by: Actor,
-    },
+    Depart { barrier: String, member: String, by: Actor },
     /// `barrier_status` (§6.5).
     BarrierStatus { barrier: String },
     /// `split` (§6.6).
-    Split {
-        group: String,
-        colours: Colours,
-        lease: Option<u64>,
-    },
+    Split { group: String, colours: Colours, lease: Option<u64> },
     /// `lease` (§6.7).
-    Lease {
-        claim: Claim,
-        ttl_ms: u64,
-        name: String,
-    },
+    Lease { claim: Claim, ttl_ms: u64, name: String },
     /// `renew` (§6.7).
     Renew { name: String },
     /// `release` (§6.7).

@@ -24,11 +24,7 @@ pub(super) fn expectations(shape: &'static ActShape, cursor: Cursor<'_>) -> Pars
                 act: shape.name,
                 name: name.clone(),
                 nearest: nearest.clone(),
-                known: shape
-                    .expect
-                    .iter()
-                    .map(|(name, _)| (*name).to_owned())
-                    .collect(),
+                known: shape.expect.iter().map(|(name, _)| (*name).to_owned()).collect(),
             }),
             _ => None,
         };
@@ -40,8 +36,7 @@ pub(super) fn expectations(shape: &'static ActShape, cursor: Cursor<'_>) -> Pars
 fn answer(kind: Kind, cursor: Cursor<'_>) -> Parsed<Answer> {
     Ok(match kind {
         Kind::Word(words) => {
-            let words: Vec<(&'static str, &'static str)> =
-                words.iter().map(|word| (*word, *word)).collect();
+            let words: Vec<(&'static str, &'static str)> = words.iter().map(|word| (*word, *word)).collect();
             Answer::Text(cursor.one_of(&words)?.to_owned())
         }
         Kind::Text => Answer::Text(cursor.string()?.to_owned()),
@@ -63,9 +58,8 @@ pub(super) fn to_serde(value: &json::Value) -> Value {
         json::Kind::Number(Number::F64(number)) => Value::from(*number),
         json::Kind::String(text) => Value::from(&**text),
         json::Kind::Array(elements) => elements.iter().map(to_serde).collect(),
-        json::Kind::Object(members) => members
-            .iter()
-            .map(|member| (member.name.to_string(), to_serde(&member.value)))
-            .collect(),
+        json::Kind::Object(members) => {
+            members.iter().map(|member| (member.name.to_string(), to_serde(&member.value))).collect()
+        }
     }
 }

@@ -61,8 +61,7 @@ impl Scenario {
             bytes: usize::try_from(FILE_LIMIT).unwrap_or(usize::MAX),
             ..json::Limits::default()
         };
-        let document =
-            Document::parse(text, &limits).map_err(|error| placed(path, error, None, None))?;
+        let document = Document::parse(text, &limits).map_err(|error| placed(path, error, None, None))?;
         let source = Source {
             // The document is UTF-8, or it would not have been read.
             text: std::str::from_utf8(text).unwrap_or_default(),
@@ -86,13 +85,7 @@ fn read(source: &Source<'_>, root: Cursor<'_>) -> Parsed<Scenario> {
     for (index, cursor) in fields.required("steps")?.array()?.enumerate() {
         steps.push(step::step(source, &mut names, index + 1, cursor)?);
     }
-    Ok(Scenario {
-        path: PathBuf::from(source.path),
-        name: header.name,
-        about: header.about,
-        setup,
-        steps,
-    })
+    Ok(Scenario { path: PathBuf::from(source.path), name: header.name, about: header.about, setup, steps })
 }
 
 /// The error of a file: the step is read off the path of the place.
@@ -103,17 +96,10 @@ fn placed(
     root: Option<Cursor<'_>>,
 ) -> ScenarioError {
     let mut parts = error.path().split('/').skip(1);
-    let step = (parts.next() == Some("steps"))
-        .then(|| parts.next()?.parse::<usize>().ok())
-        .flatten()
-        .map(|index| {
+    let step =
+        (parts.next() == Some("steps")).then(|| parts.next()?.parse::<usize>().ok()).flatten().map(|index| {
             let act = root.and_then(|root| {
-                root.value()
-                    .member("steps")?
-                    .as_array()?
-                    .get(index)?
-                    .member("do")?
-                    .as_str()
+                root.value().member("steps")?.as_array()?.get(index)?.member("do")?.as_str()
             });
             let act = act.and_then(ActShape::named).map_or("", |shape| shape.name);
             (index + 1, act.to_owned())
@@ -131,10 +117,8 @@ fn placed(
             step,
             member,
         }),
-        problem: problem.unwrap_or_else(|| Problem::Json {
-            problem: error.problem().clone(),
-            known: Vec::new(),
-        }),
+        problem: problem
+            .unwrap_or_else(|| Problem::Json { problem: error.problem().clone(), known: Vec::new() }),
     }
 }
 
@@ -149,12 +133,10 @@ fn closed<'d>(cursor: Cursor<'d>, known: &[&'static str]) -> Parsed<Fields<'d>> 
         Ok(()) => Ok(cursor.object()?),
         Err(error) => {
             let problem = match error.problem() {
-                problem @ json::Problem::UnknownMember { nearest: None, .. } => {
-                    Some(Problem::Json {
-                        problem: problem.clone(),
-                        known: known.iter().map(|name| (*name).to_owned()).collect(),
-                    })
-                }
+                problem @ json::Problem::UnknownMember { nearest: None, .. } => Some(Problem::Json {
+                    problem: problem.clone(),
+                    known: known.iter().map(|name| (*name).to_owned()).collect(),
+                }),
                 _ => None,
             };
             Err(Fault::Here(error, problem))

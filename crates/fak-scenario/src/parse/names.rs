@@ -53,10 +53,7 @@ impl Kept {
 
 impl Names {
     pub(super) fn new(agents: impl Iterator<Item = String>) -> Self {
-        Self {
-            agents: agents.collect(),
-            kept: Vec::new(),
-        }
+        Self { agents: agents.collect(), kept: Vec::new() }
     }
 
     /// An agent's name.
@@ -64,12 +61,7 @@ impl Names {
         let name = cursor.string()?;
         match self.agents.iter().find(|agent| *agent == name) {
             Some(agent) => Ok(agent.clone()),
-            None => Err(unknown(
-                cursor,
-                "agent",
-                name,
-                self.agents.iter().map(String::as_str),
-            )),
+            None => Err(unknown(cursor, "agent", name, self.agents.iter().map(String::as_str))),
         }
     }
 
@@ -84,11 +76,7 @@ impl Names {
 
     /// Gives a name.
     pub(super) fn keep(&mut self, kept: Kept, name: &str) {
-        if !self
-            .kept
-            .iter()
-            .any(|known| known.0 == kept && known.1 == name)
-        {
+        if !self.kept.iter().any(|known| known.0 == kept && known.1 == name) {
             self.kept.push((kept, name.to_owned()));
         }
     }
@@ -103,12 +91,7 @@ impl Names {
     /// A name an earlier step gave.
     pub(super) fn kept(&self, kept: Kept, cursor: Cursor<'_>) -> Parsed<String> {
         let name = cursor.string()?;
-        let known = || {
-            self.kept
-                .iter()
-                .filter(|known| known.0 == kept)
-                .map(|known| known.1.as_str())
-        };
+        let known = || self.kept.iter().filter(|known| known.0 == kept).map(|known| known.1.as_str());
         if known().any(|known| known == name) {
             Ok(name.to_owned())
         } else {

@@ -18,72 +18,42 @@ pub(super) fn act(
     fields: &mut Fields<'_>,
 ) -> Parsed<Option<RecordAct>> {
     Ok(Some(match name {
-        "create" => RecordAct::Create {
-            record: source.raw(fields.required("record")?),
-        },
+        "create" => RecordAct::Create { record: source.raw(fields.required("record")?) },
         "patch" => RecordAct::Patch {
             patch: source.raw(fields.required("patch")?),
             key: optional_text(fields, "key")?,
         },
-        "approve" => RecordAct::Approve {
-            task: text(fields, "task")?,
-            decision: text(fields, "decision")?,
-        },
-        "reject" => RecordAct::Reject {
-            task: text(fields, "task")?,
-            decision: text(fields, "decision")?,
-        },
-        "view" => RecordAct::View {
-            task: text(fields, "task")?,
-        },
-        "events" => RecordAct::Events {
-            task: text(fields, "task")?,
-        },
+        "approve" => RecordAct::Approve { task: text(fields, "task")?, decision: text(fields, "decision")? },
+        "reject" => RecordAct::Reject { task: text(fields, "task")?, decision: text(fields, "decision")? },
+        "view" => RecordAct::View { task: text(fields, "task")? },
+        "events" => RecordAct::Events { task: text(fields, "task")? },
         "watch" => RecordAct::Watch {
             what: match (fields.optional("task"), fields.optional("prefix")) {
                 (Some(task), None) => Watched::Task(task.string()?.to_owned()),
                 (None, Some(prefix)) => Watched::Prefix(prefix.string()?.to_owned()),
                 _ => {
-                    return Err(rule(
-                        fields.cursor(),
-                        "exactly one of \"task\" and \"prefix\" is needed",
-                    ));
+                    return Err(rule(fields.cursor(), "exactly one of \"task\" and \"prefix\" is needed"));
                 }
             },
             name: names.give(Kept::Watch, fields.required("as")?)?,
         },
-        "next" => RecordAct::Next {
-            name: names.kept(Kept::Watch, fields.required("as")?)?,
-        },
-        "journal" => RecordAct::Journal {
-            task: text(fields, "task")?,
-        },
-        "load" => RecordAct::Load {
-            journal: journal(source, names, fields.required("journal")?)?,
-        },
-        "put" => RecordAct::Put {
-            key: text(fields, "key")?,
-            body: body(names, fields.required("body")?)?,
-        },
+        "next" => RecordAct::Next { name: names.kept(Kept::Watch, fields.required("as")?)? },
+        "journal" => RecordAct::Journal { task: text(fields, "task")? },
+        "load" => RecordAct::Load { journal: journal(source, names, fields.required("journal")?)? },
+        "put" => RecordAct::Put { key: text(fields, "key")?, body: body(names, fields.required("body")?)? },
         "cas" => RecordAct::Cas {
             key: text(fields, "key")?,
             body: body(names, fields.required("body")?)?,
             version: fields.required("version")?.u64()?,
             scope: scope(fields)?,
         },
-        "get" => RecordAct::Get {
-            key: text(fields, "key")?,
-            scope: scope(fields)?,
-        },
+        "get" => RecordAct::Get { key: text(fields, "key")?, scope: scope(fields)? },
         "delete" => RecordAct::Delete {
             key: text(fields, "key")?,
             version: fields.required("version")?.u64()?,
             scope: scope(fields)?,
         },
-        "list" => RecordAct::List {
-            prefix: text(fields, "prefix")?,
-            scope: scope(fields)?,
-        },
+        "list" => RecordAct::List { prefix: text(fields, "prefix")?, scope: scope(fields)? },
         _ => return Ok(None),
     }))
 }

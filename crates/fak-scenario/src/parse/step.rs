@@ -36,15 +36,7 @@ pub(super) fn step(
         Some(cursor) => Some(names.give(Kept::Saved, cursor)?),
         None => None,
     };
-    Ok(Step {
-        number,
-        line: source.raw(cursor).line,
-        shape,
-        by,
-        act,
-        save,
-        expect,
-    })
+    Ok(Step { number, line: source.raw(cursor).line, shape, by, act, save, expect })
 }
 
 /// The row of the act that `do` names.
@@ -80,10 +72,7 @@ fn actor(names: &Names, shape: &'static ActShape, cursor: Cursor<'_>) -> Parsed<
         (Some(by), _) => names.actor(by),
         (None, By::Agent) => Err(rule(
             cursor,
-            format!(
-                "\"{}\" is an agent's act; say who performs it with \"by\"",
-                shape.name
-            ),
+            format!("\"{}\" is an agent's act; say who performs it with \"by\"", shape.name),
         )),
         (None, _) => Ok(Actor::Host),
     }
@@ -113,10 +102,7 @@ fn act(
     if let Some(act) = wave::act(names, shape.name, by, &mut fields)? {
         return Ok(Act::Wave(act));
     }
-    Err(rule(
-        cursor,
-        format!("\"{}\" cannot be performed", shape.name),
-    ))
+    Err(rule(cursor, format!("\"{}\" cannot be performed", shape.name)))
 }
 
 /// `of`: an act without what only a step has; explaining an explanation says nothing.
@@ -128,9 +114,5 @@ fn explain(source: &Source<'_>, names: &mut Names, of: Cursor<'_>) -> Parsed<Act
     }
     let by = actor(names, shape, of)?;
     let act = act(source, names, shape, &by, of)?;
-    Ok(Act::Explain {
-        by,
-        of: Box::new(act),
-        shape,
-    })
+    Ok(Act::Explain { by, of: Box::new(act), shape })
 }

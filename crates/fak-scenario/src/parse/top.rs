@@ -1,10 +1,13 @@
 //! What stands before the steps: header, agents, rules, bounds, lanes, topology, store, records, clock.
 
-use fak_abi::json::{Cursor, Fields, nearest};
+use fak_abi::{
+    CapSet, Capability, ShareScope, Timestamp,
+    json::{Cursor, Fields, nearest},
+};
 
 use super::{
     Fault, Parsed, Source, closed, fault,
-    parts::{optional_count, optional_text, text, texts},
+    parts::{optional_count, optional_text, text, texts, word},
     record::file_member,
     rule,
 };
@@ -12,17 +15,19 @@ use crate::{
     act::RawJson,
     error::Problem,
     model::{AgentSpec, Attached, Lanes, Limits, Rate, Setup, StoreSpec, TopologySpec},
-    time,
 };
 
 /// The members of a scenario.
 pub(super) const MEMBERS: &[&str] = &[
-    "schema", "name", "about", "agents", "policy", "limits", "lanes", "topology", "store", "tasks",
-    "clock", "steps",
+    "schema", "name", "about", "agents", "policy", "limits", "lanes", "topology", "store", "tasks", "clock",
+    "steps",
 ];
 
 /// The schema this reader reads.
 const SCHEMA: &str = "fak.scenario.v1";
+
+/// When a scenario starts that does not say: 2026-01-01T00:00:00Z.
+const DEFAULT_TIME: Timestamp = Timestamp::from_micros(1_767_225_600_000_000);
 
 pub(super) struct Header {
     pub(super) name: String,
@@ -48,18 +53,12 @@ pub(super) fn setup(source: &Source<'_>, fields: &mut Fields<'_>) -> Parsed<Setu
         }
     }
     Ok(Setup {
-        policy: fields
-            .optional("policy")
-            .map(|cursor| attached(source, cursor))
-            .transpose()?,
+        policy: fields.optional("policy").map(|cursor| attached(source, cursor)).transpose()?,
         limits: match fields.optional("limits") {
             Some(cursor) => limits(cursor)?,
             None => Limits::default(),
         },
-        lanes: fields
-            .optional("lanes")
-            .map(|cursor| lanes(source, cursor))
-            .transpose()?,
+        lanes: fields.optional("lanes").map(|cursor| lanes(source, cursor)).transpose()?,
         topology: match fields.optional("topology") {
             Some(cursor) => Some(topology(source, &agents, cursor)?),
             None => None,
@@ -69,11 +68,12 @@ pub(super) fn setup(source: &Source<'_>, fields: &mut Fields<'_>) -> Parsed<Setu
             Some(cursor) => tasks(source, cursor)?,
             None => Vec::new(),
         },
-        clock_us: match fields.optional("clock") {
-            Some(cursor) => time::parse(cursor.string()?).ok_or_else(|| {
-                cursor.invalid("a time as RFC 3339 has it, such as \"2026-01-01T00:00:00Z\"")
-            })?,
-            None => time::DEFAULT_US,
+        clock: match fields.optional("clock") {
+            Some(cursor) => cursor
+                .string()?
+                .parse()
+                .map_err(|_| cursor.invalid("a time as RFC 3339 has it, such as \"2026-01-01T00:00:00Z\""))?,
+            None => DEFAULT_TIME,
         },
         agents,
     })
@@ -81,10 +81,7 @@ pub(super) fn setup(source: &Source<'_>, fields: &mut Fields<'_>) -> Parsed<Setu
 
 fn agent(name: &str, cursor: Cursor<'_>) -> Parsed<AgentSpec> {
     if name.starts_with('?') || name.is_empty() {
-        return Err(rule(
-            cursor,
-            "an agent's name has at least one character and does not start with \"?\"",
-        ));
+        return Err(rule(cursor, "an agent's name has at least one character and does not start with \"?\""));
     }
     let mut fields = closed(cursor, &["kind", "fleet", "tenant", "trace_id", "caps"])?;
     let human = match fields.optional("kind") {
@@ -96,9 +93,14 @@ fn agent(name: &str, cursor: Cursor<'_>) -> Parsed<AgentSpec> {
         human,
         fleet: optional_text(&mut fields, "fleet")?,
         tenant: optional_text(&mut fields, "tenant")?,
-        trace_id: optional_text(&mut fields, "trace_id")?
-            .unwrap_or_else(|| format!("trace-{name}")),
-        caps: texts(fields.required("caps")?)?,
+        trace_id: optional_text(&mut fields, "trace_id")?.unwrap_or_else(|| format!("trace-{name}")),
+        caps: {
+            let mut caps = CapSet::NONE;
+            for cap in fields.required("caps")?.array()? {
+                caps = caps.with(word(cap, Capability::ALL, |cap| cap.name())?);
+            }
+            caps
+        },
     })
 }
 
@@ -107,19 +109,11 @@ fn attached(source: &Source<'_>, cursor: Cursor<'_>) -> Parsed<Attached> {
     Ok(match file_member(cursor)? {
         Some(file) => {
             let (path, text) = source.file(file)?;
-            Attached {
-                path,
-                text,
-                line: 1,
-            }
+            Attached { path, text, line: 1 }
         }
         None => {
             let RawJson { text, line } = source.raw(cursor);
-            Attached {
-                path: source.path.to_owned(),
-                text,
-                line,
-            }
+            Attached { path: source.path.to_owned(), text, line }
         }
     })
 }
@@ -127,14 +121,7 @@ fn attached(source: &Source<'_>, cursor: Cursor<'_>) -> Parsed<Attached> {
 fn limits(cursor: Cursor<'_>) -> Parsed<Limits> {
     let mut fields = closed(
         cursor,
-        &[
-            "mailbox_capacity",
-            "max_body_bytes",
-            "pending",
-            "redeliveries",
-            "addressing",
-            "rate",
-        ],
+        &["mailbox_capacity", "max_body_bytes", "pending", "redeliveries", "addressing", "rate"],
     )?;
     let capacity = fields.optional("mailbox_capacity");
     let mailbox_capacity = capacity.map(Cursor::u64).transpose()?;
@@ -160,10 +147,7 @@ fn rate(cursor: Cursor<'_>) -> Parsed<Rate> {
         0 => Err(Fault::from(cursor.invalid("a number of at least 1"))),
         number => Ok(number),
     };
-    Ok(Rate {
-        burst: positive(fields.required("burst")?)?,
-        per_ms: positive(fields.required("per_ms")?)?,
-    })
+    Ok(Rate { burst: positive(fields.required("burst")?)?, per_ms: positive(fields.required("per_ms")?)? })
 }
 
 fn lanes(source: &Source<'_>, cursor: Cursor<'_>) -> Parsed<Lanes> {
@@ -178,11 +162,7 @@ fn lanes(source: &Source<'_>, cursor: Cursor<'_>) -> Parsed<Lanes> {
         }
     }
     let mut names = |name| fields.optional(name).map_or_else(|| Ok(Vec::new()), texts);
-    Ok(Lanes::Inline {
-        concurrent: names("concurrent")?,
-        exclusive: names("exclusive")?,
-        trees,
-    })
+    Ok(Lanes::Inline { concurrent: names("concurrent")?, exclusive: names("exclusive")?, trees })
 }
 
 fn topology(source: &Source<'_>, agents: &[AgentSpec], cursor: Cursor<'_>) -> Parsed<TopologySpec> {
@@ -195,11 +175,7 @@ fn topology(source: &Source<'_>, agents: &[AgentSpec], cursor: Cursor<'_>) -> Pa
         };
         edges.push((known(agents, *from)?, known(agents, *to)?));
     }
-    Ok(TopologySpec {
-        name: text(&mut fields, "name")?,
-        edges,
-        line: source.raw(cursor).line,
-    })
+    Ok(TopologySpec { name: text(&mut fields, "name")?, edges, line: source.raw(cursor).line })
 }
 
 fn known(agents: &[AgentSpec], cursor: Cursor<'_>) -> Parsed<String> {
@@ -220,11 +196,7 @@ fn known(agents: &[AgentSpec], cursor: Cursor<'_>) -> Parsed<String> {
 }
 
 /// Fleet and tenant default to the only one the agents name.
-fn store(
-    source: &Source<'_>,
-    agents: &[AgentSpec],
-    cursor: Option<Cursor<'_>>,
-) -> Parsed<StoreSpec> {
+fn store(source: &Source<'_>, agents: &[AgentSpec], cursor: Option<Cursor<'_>>) -> Parsed<StoreSpec> {
     let only = |of: fn(&AgentSpec) -> Option<&String>| {
         let mut named: Vec<&String> = agents.iter().filter_map(of).collect();
         named.sort();
@@ -242,23 +214,14 @@ fn store(
     let Some(cursor) = cursor else {
         return Ok(spec);
     };
-    let mut fields = closed(
-        cursor,
-        &["fleet", "tenant", "max_scope", "require_approval"],
-    )?;
+    let mut fields = closed(cursor, &["fleet", "tenant", "max_scope", "require_approval"])?;
     spec.fleet = optional_text(&mut fields, "fleet")?.or(spec.fleet);
     spec.tenant = optional_text(&mut fields, "tenant")?.or(spec.tenant);
     spec.max_scope = match fields.optional("max_scope") {
-        Some(cursor) => Some(
-            cursor
-                .one_of(&["agent", "fleet", "tenant", "public"].map(|s| (s, s)))?
-                .to_owned(),
-        ),
+        Some(cursor) => Some(word(cursor, ShareScope::ALL, |scope| scope.name())?),
         None => None,
     };
-    spec.require_approval = fields
-        .optional("require_approval")
-        .map(|cursor| source.raw(cursor));
+    spec.require_approval = fields.optional("require_approval").map(|cursor| source.raw(cursor));
     Ok(spec)
 }
 
@@ -282,14 +245,9 @@ fn tasks(source: &Source<'_>, cursor: Cursor<'_>) -> Parsed<Vec<RawJson>> {
 /// The records of another file, each as it stands there.
 fn list_of(path: &std::path::Path, text: &str, source: &Source<'_>) -> Parsed<Vec<RawJson>> {
     let elsewhere = |error| Fault::Elsewhere(super::placed(path, error, None, None));
-    let document =
-        fak_abi::json::Document::parse(text.as_bytes(), &fak_abi::json::Limits::default())
-            .map_err(elsewhere)?;
-    let other = Source {
-        text,
-        path,
-        reach: source.reach,
-    };
+    let document = fak_abi::json::Document::parse(text.as_bytes(), &fak_abi::json::Limits::default())
+        .map_err(elsewhere)?;
+    let other = Source { text, path, reach: source.reach };
     let mut list = Vec::new();
     for element in document.root().array().map_err(elsewhere)? {
         element.object().map_err(elsewhere)?;

@@ -26,10 +26,9 @@ pub(super) fn act(
                 name
             },
         },
-        "broadcast" => WaveAct::Broadcast {
-            group: group(names, fields)?,
-            body: body(names, fields.required("body")?)?,
-        },
+        "broadcast" => {
+            WaveAct::Broadcast { group: group(names, fields)?, body: body(names, fields.required("body")?)? }
+        }
         "scatter" => WaveAct::Scatter {
             group: group(names, fields)?,
             bodies: bodies(names, fields.required("bodies")?)?,
@@ -55,9 +54,9 @@ pub(super) fn act(
             by: member(names, by, fields)?,
             member: text(fields, "member")?,
         },
-        "barrier_status" => WaveAct::BarrierStatus {
-            barrier: names.kept(Kept::Barrier, fields.required("as")?)?,
-        },
+        "barrier_status" => {
+            WaveAct::BarrierStatus { barrier: names.kept(Kept::Barrier, fields.required("as")?)? }
+        }
         "split" => WaveAct::Split {
             group: group(names, fields)?,
             colours: colours(fields.required("colours")?)?,
@@ -68,25 +67,15 @@ pub(super) fn act(
                 (Some(lane), None) => Claim::Lane(lane.string()?.to_owned()),
                 (None, Some(tree)) => Claim::Tree(texts(tree)?),
                 _ => {
-                    return Err(rule(
-                        fields.cursor(),
-                        "exactly one of \"lane\" and \"tree\" is needed",
-                    ));
+                    return Err(rule(fields.cursor(), "exactly one of \"lane\" and \"tree\" is needed"));
                 }
             },
             ttl_ms: fields.required("ttl_ms")?.u64()?,
             name: names.give(Kept::Lease, fields.required("as")?)?,
         },
-        "renew" => WaveAct::Renew {
-            name: lease(names, fields)?,
-        },
-        "release" => WaveAct::Release {
-            name: lease(names, fields)?,
-        },
-        "check" => WaveAct::Check {
-            name: lease(names, fields)?,
-            path: text(fields, "path")?,
-        },
+        "renew" => WaveAct::Renew { name: lease(names, fields)? },
+        "release" => WaveAct::Release { name: lease(names, fields)? },
+        "check" => WaveAct::Check { name: lease(names, fields)?, path: text(fields, "path")? },
         _ => return Ok(None),
     }))
 }
@@ -112,11 +101,7 @@ fn members(cursor: Cursor<'_>) -> Parsed<Vec<MemberSpec>> {
     let mut list = Vec::new();
     for element in cursor.array()? {
         list.push(match element.value().as_str() {
-            Some(id) => MemberSpec {
-                id: id.to_owned(),
-                lane: None,
-                weight: None,
-            },
+            Some(id) => MemberSpec { id: id.to_owned(), lane: None, weight: None },
             None => {
                 let mut fields = closed(element, &["id", "lane", "weight"])?;
                 MemberSpec {
