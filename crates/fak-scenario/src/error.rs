@@ -1,7 +1,10 @@
 //! Why a scenario could not be read or begun: the file, the line, the step, the member, and what to write instead. What a step
 //! answers wrongly is no error but a [`Mismatch`](crate::Mismatch).
 
-use std::{fmt, path::PathBuf};
+use std::{
+    fmt,
+    path::{Path, PathBuf},
+};
 
 use fak_abi::json;
 
@@ -52,6 +55,27 @@ pub enum ScenarioError {
     /// The log of the run cannot be written.
     #[error("cannot write the audit log: {0}")]
     Audit(std::io::Error),
+}
+
+impl ScenarioError {
+    /// Where in a scenario it is, if it is in one.
+    #[must_use]
+    pub fn place(&self) -> Option<&Place> {
+        match self {
+            Self::Outside { place, .. } | Self::Invalid { place, .. } => Some(place),
+            _ => None,
+        }
+    }
+
+    /// The file or folder it is about.
+    #[must_use]
+    pub fn path(&self) -> Option<&Path> {
+        match self {
+            Self::Read { path, .. } | Self::TooLarge { path, .. } | Self::Empty { path } => Some(path),
+            Self::Outside { place, .. } | Self::Invalid { place, .. } => Some(&place.path),
+            Self::Audit(_) => None,
+        }
+    }
 }
 
 /// Where in a scenario something is wrong.

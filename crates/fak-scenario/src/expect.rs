@@ -30,7 +30,7 @@ pub(crate) enum Expectations {
 }
 
 /// A member that was expected otherwise.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct Mismatch {
     /// The member of `expect`.
     pub member: String,

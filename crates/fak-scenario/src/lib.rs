@@ -11,6 +11,7 @@ mod expect;
 mod load;
 mod model;
 mod parse;
+mod render;
 mod report;
 
 pub use self::{
@@ -18,5 +19,6 @@ pub use self::{
     expect::Mismatch,
     load::{FILE_LIMIT, Reach, find},
     model::Scenario,
+    render::{RunReport, Style},
     report::{Report, StepReport, Summary},
 };

@@ -1,9 +1,11 @@
 //! What came of a run: a line per act and every expectation that did not hold, as data. `render` makes text of it.
 
+use serde::Serialize;
+
 use crate::expect::Mismatch;
 
 /// One scenario performed.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Report {
     /// The file, or the name the text was given.
     pub file: String,
@@ -14,7 +16,7 @@ pub struct Report {
 }
 
 /// One act performed.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct StepReport {
     /// Counted from 1.
     pub number: usize,
@@ -23,23 +25,29 @@ pub struct StepReport {
     /// The act.
     pub act: &'static str,
     /// Who performed it; nobody is the host.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub by: Option<String>,
     /// The address, as `locale:id`, `task:id`, `cell:key`, `lane:name` or `group:name`.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub address: Option<String>,
     /// What was answered: a verdict's name, or `done` where an act has none.
     pub verdict: String,
     /// The reason of a refusal or of a merge outcome.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
     /// The rung that decided.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub rung: Option<String>,
     /// What else there is to say of it, such as the text received.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
     /// The expectations that did not hold.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub mismatches: Vec<Mismatch>,
 }
 
 /// The sum of a run over many files.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Summary {
     /// Scenarios whose every expectation held.
     pub held: usize,

@@ -36,7 +36,9 @@ fn an_unknown_member_is_named_with_the_nearest() {
     );
     check(
         &steps(r#"{"do": "tick", "ms": 1, "zebra": 1}"#),
-        &expect![[r#"x.json:6:38: step 1 (tick): zebra: unknown member "zebra"; known here: do, ms, expect"#]],
+        &expect![[
+            r#"x.json:6:38: step 1 (tick): zebra: unknown member "zebra"; known here: do, ms, expect"#
+        ]],
     );
     check(
         &whole("{\"schema\": \"fak.scenario.v1\", \"name\": \"n\", \"agnets\": {}, \"steps\": []}"),
@@ -50,7 +52,9 @@ fn an_act_is_asked_only_what_it_answers() {
         &steps(
             r#"{"do": "send", "by": "alpha", "to": "in_kernel:x", "body": {"text": "x"}, "expect": {"fanout": 1}}"#,
         ),
-        &expect![[r#"x.json:6:100: step 1 (send): expect/fanout: "send" does not answer "fanout"; known here: verdict, reason, rung, retry_after"#]],
+        &expect![[
+            r#"x.json:6:100: step 1 (send): expect/fanout: "send" does not answer "fanout"; known here: verdict, reason, rung, retry_after"#
+        ]],
     );
     check(
         &steps(r#"{"do": "recv", "by": "alpha", "at": "in_kernel:x", "expect": {"verdict": "alow"}}"#),
@@ -94,9 +98,7 @@ fn names_must_be_known() {
 fn a_step_says_who_and_what_exactly_once() {
     check(
         &steps(r#"{"do": "who"}"#),
-        &expect![[
-            r#"x.json:6:5: step 1 (who): "who" is an agent's act; say who performs it with "by""#
-        ]],
+        &expect![[r#"x.json:6:5: step 1 (who): "who" is an agent's act; say who performs it with "by""#]],
     );
     check(
         &steps(r#"{"do": "tick", "by": "alpha", "ms": 1}"#),
@@ -126,7 +128,9 @@ fn a_step_says_who_and_what_exactly_once() {
     );
     check(
         &steps(r#"{"do": "explain", "of": {"do": "who", "by": "alpha", "expect": {}}}"#),
-        &expect![[r#"x.json:6:68: step 1 (explain): of/expect: unknown member "expect"; known here: do, by"#]],
+        &expect![[
+            r#"x.json:6:68: step 1 (explain): of/expect: unknown member "expect"; known here: do, by"#
+        ]],
     );
 }
 
@@ -140,7 +144,9 @@ fn what_is_no_scenario() {
     check(&whole(""), &expect!["x.json:1:1: the text ends where a value was expected"]);
     check(
         &whole(&deep),
-        &expect![[r#"x.json:1:116: step 1: 0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0: nested too deep, expected at most 64 levels"#]],
+        &expect![[
+            r#"x.json:1:116: step 1: 0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0: nested too deep, expected at most 64 levels"#
+        ]],
     );
     check(
         &whole(r#"{"schema": "fak.scenario.v1", "schema": 1}"#),
