@@ -25,7 +25,7 @@ impl Adjudicator for Looks {
         self.0.clone()
     }
     fn judge(&self, call: &ToolCall<'_>, _desk: &Desk<'_>) -> Opinion {
-        let private = call.body().is_some_and(|body| body.is_empty());
+        let private = call.body().is_some_and(fak_abi::Ref::is_empty);
         if private || call.principal().id().is_empty() { Opinion::Indeterminate } else { Opinion::Allow }
     }
 }
