@@ -3,10 +3,10 @@
 
 use std::sync::Arc;
 
+use fak_abi::{Id, Principal, Timestamp};
+
 use super::path::{Glob, Meeting, PathFault, Tree};
 use super::taxonomy::{Lane, Taxonomy};
-use crate::holder::Holder;
-use crate::time::Timestamp;
 
 /// What somebody wants to lease.
 #[derive(Clone, Copy, Debug)]
@@ -21,7 +21,7 @@ pub enum LaneRequest<'a> {
 #[derive(Clone, Debug)]
 pub struct Region {
     /// The lane, unless the lease is over globs.
-    pub lane: Option<Arc<str>>,
+    pub lane: Option<Id>,
     /// Whether it admits no other lease beside it.
     pub exclusive: bool,
     /// The paths.
@@ -30,11 +30,7 @@ pub struct Region {
 
 impl From<&Lane> for Region {
     fn from(lane: &Lane) -> Self {
-        Self {
-            lane: Some(Arc::clone(&lane.name)),
-            exclusive: lane.exclusive,
-            tree: lane.tree.clone(),
-        }
+        Self { lane: Some(lane.name.clone()), exclusive: lane.exclusive, tree: lane.tree.clone() }
     }
 }
 
@@ -51,10 +47,15 @@ impl Region {
         let text = |glob: Option<&Glob>| glob.map(|glob| Arc::from(glob.as_str()));
         self.tree
             .meets(&other.tree)
-            .map(|Meeting { ours, theirs }| Why::Overlap {
-                ours: text(ours),
-                theirs: text(theirs),
-            })
+            .map(|Meeting { ours, theirs }| Why::Overlap { ours: text(ours), theirs: text(theirs) })
+    }
+
+    /// Those of `leases` that may not be held beside this, in their order.
+    pub(super) fn in_the_way<'a>(&self, leases: impl Iterator<Item = &'a LiveLease>) -> Vec<InTheWay> {
+        let conflict = |lease: &LiveLease| {
+            self.conflicts(&lease.region).map(|why| InTheWay { lease: lease.clone(), why })
+        };
+        leases.filter_map(conflict).collect()
     }
 }
 
@@ -64,7 +65,7 @@ pub struct LiveLease {
     /// Its fence, unique in its arbiter.
     pub fence: u64,
     /// Whose it is.
-    pub holder: Holder,
+    pub holder: Arc<Principal>,
     /// What it is over.
     pub region: Region,
     /// From this instant on it is expired.
@@ -95,15 +96,40 @@ pub enum Why {
     },
 }
 
-/// A lease in the way of a request.
+/// A lease in the way of a request, and why.
+#[derive(Clone, Debug)]
+pub struct InTheWay {
+    /// The lease.
+    pub lease: LiveLease,
+    /// Why it is in the way.
+    pub why: Why,
+}
+
+impl InTheWay {
+    /// As much of it as `asker` may know: of a holder that shares neither fleet nor tenant with it, neither
+    /// the name nor the globs (§3.5).
+    #[must_use]
+    pub fn shown_to(&self, asker: &Principal) -> Conflict {
+        let Self { lease, why } = self;
+        let known = std::ptr::eq(Arc::as_ptr(&lease.holder), asker) || lease.holder.shares_domain(asker);
+        let why = match why {
+            Why::Overlap { ours, .. } if !known => Why::Overlap { ours: ours.clone(), theirs: None },
+            why => why.clone(),
+        };
+        let holder = known.then(|| lease.holder.id().clone());
+        Conflict { fence: lease.fence, holder, lane: lease.region.lane.clone(), why }
+    }
+}
+
+/// What an agent is told of a lease in its way.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Conflict {
     /// The lease's fence, which names it.
     pub fence: u64,
-    /// Whose it is.
-    pub holder: Holder,
+    /// Whose it is; absent where the asker shares neither fleet nor tenant with the holder (§3.5).
+    pub holder: Option<Id>,
     /// The lane it is over, if any.
-    pub lane: Option<Arc<str>>,
+    pub lane: Option<Id>,
     /// Why it is in the way.
     pub why: Why,
 }
@@ -124,7 +150,7 @@ pub enum Decision {
     /// No such lane: MISROUTE.
     UnknownLane,
     /// These leases are in the way, each once, oldest first: LEASE_HELD.
-    Held(Vec<Conflict>),
+    Held(Vec<InTheWay>),
 }
 
 /// Decides `request` against the leases in `live` that have not expired at `now` (§6.7): shape, then lane, then
@@ -141,41 +167,19 @@ pub fn decide<'a>(
             None => return Decision::UnknownLane,
         },
         LaneRequest::Tree(globs) => match read(globs) {
-            Ok(tree) => Region {
-                lane: None,
-                exclusive: false,
-                tree,
-            },
+            Ok(tree) => Region { lane: None, exclusive: false, tree },
             Err((at, fault)) => return Decision::Malformed { at, fault },
         },
     };
-    let conflicts: Vec<Conflict> = live
-        .into_iter()
-        .filter(|lease| lease.is_live(now))
-        .filter_map(|lease| {
-            Some(Conflict {
-                why: region.conflicts(&lease.region)?,
-                fence: lease.fence,
-                holder: lease.holder.clone(),
-                lane: lease.region.lane.clone(),
-            })
-        })
-        .collect();
-    if conflicts.is_empty() {
-        Decision::Admit(region)
-    } else {
-        Decision::Held(conflicts)
-    }
+    let conflicts = region.in_the_way(live.into_iter().filter(|lease| lease.is_live(now)));
+    if conflicts.is_empty() { Decision::Admit(region) } else { Decision::Held(conflicts) }
 }
 
 fn read(globs: &[&str]) -> Result<Tree, (usize, PathFault)> {
     if globs.len() > super::path::MAX_GLOBS {
         return Err((super::path::MAX_GLOBS, PathFault::TooLong));
     }
-    let read = globs
-        .iter()
-        .enumerate()
-        .map(|(at, glob)| Glob::parse(glob).map_err(|fault| (at, fault)));
+    let read = globs.iter().enumerate().map(|(at, glob)| Glob::parse(glob).map_err(|fault| (at, fault)));
     Ok(Tree::new(read.collect::<Result<_, _>>()?))
 }
 
@@ -185,7 +189,7 @@ pub struct Together {
     /// Names that are no lane.
     pub unknown: Vec<String>,
     /// Pairs that may not run together, in the order asked.
-    pub conflicts: Vec<(Arc<str>, Arc<str>, Why)>,
+    pub conflicts: Vec<(Id, Id, Why)>,
 }
 
 impl Together {
@@ -209,9 +213,7 @@ pub fn run_together(taxonomy: &Taxonomy, names: &[&str]) -> Together {
         let region = Region::from(lane);
         for (before, held) in &lanes {
             if let Some(why) = held.conflicts(&region) {
-                together
-                    .conflicts
-                    .push((Arc::clone(&before.name), Arc::clone(&lane.name), why));
+                together.conflicts.push((before.name.clone(), lane.name.clone(), why));
             }
         }
         lanes.push((lane, region));
@@ -222,6 +224,8 @@ pub fn run_together(taxonomy: &Taxonomy, names: &[&str]) -> Together {
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
+
+    use fak_abi::{CapSet, KernelSeal, PrincipalSpec};
 
     use super::*;
     use crate::lanes::{LanePath, LaneSpec, Listing};
@@ -238,16 +242,17 @@ mod tests {
     "#;
 
     fn at(ms: u64) -> Timestamp {
-        Timestamp::from_millis(ms)
+        Timestamp::from_micros(ms * 1_000)
+    }
+
+    fn principal(id: &str, fleet: Option<&str>) -> Arc<Principal> {
+        let spec = PrincipalSpec::agent(Id::new(id).unwrap());
+        let spec = PrincipalSpec { fleet: fleet.map(|fleet| Id::new(fleet).unwrap()), ..spec };
+        KernelSeal::new().principal(spec, 1, CapSet::NONE)
     }
 
     fn lease(fence: u64, region: Region, expires: u64) -> LiveLease {
-        LiveLease {
-            fence,
-            holder: Holder::test("h"),
-            region,
-            expires: at(expires),
-        }
+        LiveLease { fence, holder: principal("h", None), region, expires: at(expires) }
     }
 
     fn admitted(request: LaneRequest<'_>) -> Region {
@@ -259,7 +264,7 @@ mod tests {
 
     fn held(request: LaneRequest<'_>, live: &[LiveLease], now: u64) -> Vec<u64> {
         match decide(request, live, &TABLE.parse().unwrap(), at(now)) {
-            Decision::Held(conflicts) => conflicts.iter().map(|c| c.fence).collect(),
+            Decision::Held(conflicts) => conflicts.iter().map(|c| c.lease.fence).collect(),
             Decision::Admit(_) => Vec::new(),
             other => panic!("{other:?}"),
         }
@@ -279,14 +284,7 @@ mod tests {
             [1, 2],
             "a lane without a tree overlaps everything"
         );
-        assert_eq!(
-            held(
-                LaneRequest::Tree(&["docs/a", "src/model/x", "docs/b"]),
-                &live,
-                0
-            ),
-            [1, 2]
-        );
+        assert_eq!(held(LaneRequest::Tree(&["docs/a", "src/model/x", "docs/b"]), &live, 0), [1, 2]);
         assert_eq!(held(LaneRequest::Tree(&["src/other/**"]), &live, 0), []);
         assert_eq!(held(LaneRequest::Tree(&[]), &live, 0), [1, 2]);
         let alone = [lease(3, admitted(LaneRequest::Lane("abi")), 10)];
@@ -304,28 +302,34 @@ mod tests {
     fn shape_comes_before_lane_and_lane_before_conflicts() {
         let taxonomy = TABLE.parse().unwrap();
         let live = [lease(1, admitted(LaneRequest::Lane("docs")), 10)];
-        let refused = decide(
-            LaneRequest::Tree(&["docs/x", "../up"]),
-            &live,
-            &taxonomy,
-            at(0),
-        );
-        assert!(matches!(
-            refused,
-            Decision::Malformed {
-                at: 1,
-                fault: PathFault::Parent
-            }
-        ));
-        assert!(matches!(
-            decide(LaneRequest::Lane("dcos"), &live, &taxonomy, at(0)),
-            Decision::UnknownLane
-        ));
+        let refused = decide(LaneRequest::Tree(&["docs/x", "../up"]), &live, &taxonomy, at(0));
+        assert!(matches!(refused, Decision::Malformed { at: 1, fault: PathFault::Parent }));
+        assert!(matches!(decide(LaneRequest::Lane("dcos"), &live, &taxonomy, at(0)), Decision::UnknownLane));
         let many = vec!["a"; 1_000];
-        assert!(matches!(
-            decide(LaneRequest::Tree(&many), [], &taxonomy, at(0)),
-            Decision::Malformed { .. }
-        ));
+        assert!(matches!(decide(LaneRequest::Tree(&many), [], &taxonomy, at(0)), Decision::Malformed { .. }));
+    }
+
+    #[test]
+    fn a_stranger_learns_neither_holder_nor_globs() {
+        let seal = KernelSeal::new();
+        let of = |id: &str, fleet: &str| {
+            let spec = PrincipalSpec::agent(Id::new(id).unwrap()).fleet(Id::new(fleet).unwrap());
+            seal.principal(spec, 1, CapSet::NONE)
+        };
+        let (holder, friend, stranger) = (of("a", "f1"), of("b", "f1"), of("c", "f2"));
+        let region = admitted(LaneRequest::Tree(&["plans/secret"]));
+        let live = [LiveLease { fence: 1, holder, region, expires: at(9) }];
+        let taxonomy = TABLE.parse().unwrap();
+        let Decision::Held(found) = decide(LaneRequest::Tree(&["plans"]), &live, &taxonomy, at(0)) else {
+            panic!("admitted")
+        };
+        let found = found.first().unwrap();
+        let seen = found.shown_to(&friend);
+        assert_eq!(seen.holder, Some(Id::new("a").unwrap()));
+        assert!(matches!(seen.why, Why::Overlap { theirs: Some(_), .. }));
+        let seen = found.shown_to(&stranger);
+        assert_eq!(seen.holder, None);
+        assert!(matches!(seen.why, Why::Overlap { theirs: None, .. }));
     }
 
     #[test]
@@ -334,11 +338,8 @@ mod tests {
         assert!(run_together(&taxonomy, &["docs", "model", "route"]).is_clear());
         let together = run_together(&taxonomy, &["docs", "abi", "docs", "dcos"]);
         assert_eq!(together.unknown, ["dcos"]);
-        let pairs: Vec<_> = together
-            .conflicts
-            .iter()
-            .map(|(a, b, why)| (a.as_ref(), b.as_ref(), why.clone()))
-            .collect();
+        let pairs: Vec<_> =
+            together.conflicts.iter().map(|(a, b, why)| (a.as_str(), b.as_str(), why.clone())).collect();
         assert_eq!(
             pairs,
             [
@@ -366,18 +367,10 @@ mod tests {
     /// The paths of the universe a glob covers, by walking text: `*` stands for one component or more, `**` too.
     fn expand(globs: &[String]) -> Vec<String> {
         let covers = |glob: &str, path: &str| {
-            let head = glob
-                .split('*')
-                .next()
-                .unwrap_or_default()
-                .trim_end_matches('/');
+            let head = glob.split('*').next().unwrap_or_default().trim_end_matches('/');
             let below = path == head || head.is_empty() || path.starts_with(&format!("{head}/"));
             // What follows a wildcard in these globs is at most one name, somewhere below.
-            let tail = glob
-                .rsplit('*')
-                .next()
-                .unwrap_or_default()
-                .trim_start_matches('/');
+            let tail = glob.rsplit('*').next().unwrap_or_default().trim_start_matches('/');
             let rest = path.strip_prefix(head).unwrap_or(path);
             if glob.contains('*') && !tail.is_empty() {
                 below && rest.split('/').any(|component| component == tail)
@@ -385,62 +378,57 @@ mod tests {
                 below
             }
         };
-        universe()
-            .into_iter()
-            .filter(|path| globs.iter().any(|glob| covers(glob, path)))
-            .collect()
+        universe().into_iter().filter(|path| globs.iter().any(|glob| covers(glob, path))).collect()
     }
 
     proptest! {
-        /// A random taxonomy and a random run of requests: whatever is admitted shares no path of the universe
-        /// with anything that lives, and whatever is refused does, or is the same lane, or runs alone.
-        #[test]
-        fn an_overlap_is_never_admitted(
-            trees in proptest::collection::vec(proptest::collection::vec("[ab](/[ab])?(/\\*\\*)?(/[ab])?", 1..3), 2..5),
-            alone in 0usize..5,
-            asks in proptest::collection::vec((0usize..5, any::<bool>(), 0u64..4), 1..12),
-        ) {
-            let names: Vec<String> = (0..trees.len()).map(|n| format!("l{n}")).collect();
-            let listed = |pick: &dyn Fn(usize) -> bool| names.iter().enumerate()
-                .filter(|(n, _)| pick(*n)).map(|(_, name)| Listing::from(name.as_str())).collect::<Vec<_>>();
-            let taxonomy = Taxonomy::new(LaneSpec {
-                concurrent: listed(&|n| n != alone),
-                exclusive: listed(&|n| n == alone),
-                trees: names.iter().zip(&trees)
-                    .map(|(name, globs)| (name.as_str().into(), globs.iter().map(|g| g.as_str().into()).collect()))
-                    .collect(),
-            }).unwrap();
-            let mut live: Vec<LiveLease> = Vec::new();
-            let mut model: Vec<(usize, bool, u64)> = Vec::new();
-            let mut now = 0;
-            for (fence, (which, by_tree, ttl)) in asks.into_iter().enumerate() {
-                let which = which % trees.len();
-                let globs: Vec<&str> = trees[which].iter().map(String::as_str).collect();
-                let request = if by_tree { LaneRequest::Tree(&globs) } else { LaneRequest::Lane(&names[which]) };
-                let paths = expand(&trees[which]);
-                let clash = model.iter().any(|(other, other_by_tree, expires)| {
-                    let same = !by_tree && !other_by_tree && *other == which;
-                    let single = (!by_tree && which == alone) || (!other_by_tree && *other == alone);
-                    let overlap = expand(&trees[*other]).iter().any(|path| paths.contains(path));
-                    now < *expires && (same || single || overlap)
-                });
-                match decide(request, &live, &taxonomy, at(now)) {
-                    Decision::Admit(region) => {
-                        prop_assert!(!clash);
-                        for path in &paths {
-                            prop_assert!(region.tree.covers(&LanePath::parse(path).unwrap()));
+            /// A random taxonomy and a random run of requests: whatever is admitted shares no path of the universe
+            /// with anything that lives, and whatever is refused does, or is the same lane, or runs alone.
+            #[test]
+            fn an_overlap_is_never_admitted(
+                trees in proptest::collection::vec(proptest::collection::vec("[ab](/[ab])?(/\\*\\*)?(/[ab])?", 1..3), 2..5),
+                alone in 0usize..5,
+                asks in proptest::collection::vec((0usize..5, any::<bool>(), 0u64..4), 1..12),
+            ) {
+                let names: Vec<String> = (0..trees.len()).map(|n| format!("l{n}")).collect();
+                let listed = |pick: &dyn Fn(usize) -> bool| names.iter().enumerate()
+                    .filter(|(n, _)| pick(*n)).map(|(_, name)| Listing::from(name.as_str())).collect::<Vec<_>>();
+                let taxonomy = Taxonomy::new(LaneSpec {
+                    concurrent: listed(&|n| n != alone),
+                    exclusive: listed(&|n| n == alone),
+                    trees: names.iter().zip(&trees)
+                        .map(|(name, globs)| (name.as_str().into(), globs.iter().map(|g| g.as_str().into()).collect()))
+                        .collect(),
+                }).unwrap();
+                let mut live: Vec<LiveLease> = Vec::new();
+                let mut model: Vec<(usize, bool, u64)> = Vec::new();
+                    for (now, (which, by_tree, ttl)) in (0..).zip(asks) {
+                    let which = which % trees.len();
+                    let globs: Vec<&str> = trees[which].iter().map(String::as_str).collect();
+                    let request = if by_tree { LaneRequest::Tree(&globs) } else { LaneRequest::Lane(&names[which]) };
+                    let paths = expand(&trees[which]);
+                    let clash = model.iter().any(|(other, other_by_tree, expires)| {
+                        let same = !by_tree && !other_by_tree && *other == which;
+                        let single = (!by_tree && which == alone) || (!other_by_tree && *other == alone);
+                        let overlap = expand(&trees[*other]).iter().any(|path| paths.contains(path));
+                        now < *expires && (same || single || overlap)
+                    });
+                    match decide(request, &live, &taxonomy, at(now)) {
+                        Decision::Admit(region) => {
+                            prop_assert!(!clash);
+                            for path in &paths {
+                                prop_assert!(region.tree.covers(&LanePath::parse(path).unwrap()));
+                            }
+                            live.push(lease(now, region, now + ttl));
+                            model.push((which, by_tree, now + ttl));
                         }
-                        live.push(lease(fence as u64, region, now + ttl));
-                        model.push((which, by_tree, now + ttl));
+                        Decision::Held(conflicts) => {
+                            prop_assert!(!conflicts.is_empty());
+    prop_assert!(clash);
+                        }
+                        other => prop_assert!(false, "{other:?}"),
                     }
-                    Decision::Held(conflicts) => {
-                        prop_assert!(!conflicts.is_empty());
-prop_assert!(clash);
                     }
-                    other => prop_assert!(false, "{other:?}"),
-                }
-                now += 1;
             }
         }
-    }
 }

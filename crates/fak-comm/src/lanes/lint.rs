@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
+use fak_abi::Id;
+
 use super::path::Meeting;
 use super::taxonomy::{Lane, Listing, Note, Taxonomy};
 
@@ -25,7 +27,7 @@ pub struct Duplicate {
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Overlap {
     /// The two lanes, sorted.
-    pub lanes: (Arc<str>, Arc<str>),
+    pub lanes: (Id, Id),
     /// The first pair of globs that overlap, in the same order.
     pub globs: (Arc<str>, Arc<str>),
 }
@@ -36,11 +38,11 @@ pub struct Lint {
     /// Lanes listed more than once, in order of first mention.
     pub duplicates: Vec<Duplicate>,
     /// Lanes without a tree: they overlap everything.
-    pub without_tree: Vec<Arc<str>>,
+    pub without_tree: Vec<Id>,
     /// Trees whose name is no lane: nobody can lease them.
     pub without_lane: Vec<Listing>,
     /// Lanes with a glob that covers everything, each reported once and in no overlap.
-    pub cover_all: Vec<Arc<str>>,
+    pub cover_all: Vec<Id>,
     /// Overlaps between any two other lanes.
     pub overlaps: Vec<Overlap>,
     /// Overlaps beyond the 10,000 listed.
@@ -85,19 +87,16 @@ impl Taxonomy {
         let mut narrow: Vec<&Lane> = Vec::new();
         for lane in self.lanes.values() {
             if lane.tree.globs().is_empty() {
-                lint.without_tree.push(Arc::clone(&lane.name));
+                lint.without_tree.push(lane.name.clone());
             } else if lane.tree.covers_all() {
-                lint.cover_all.push(Arc::clone(&lane.name));
+                lint.cover_all.push(lane.name.clone());
             } else {
                 narrow.push(lane);
             }
         }
         for (at, lane) in narrow.iter().enumerate() {
             for other in narrow.iter().skip(at + 1) {
-                let Some(Meeting {
-                    ours: Some(ours),
-                    theirs: Some(theirs),
-                }) = lane.tree.meets(&other.tree)
+                let Some(Meeting { ours: Some(ours), theirs: Some(theirs) }) = lane.tree.meets(&other.tree)
                 else {
                     continue;
                 };
@@ -106,7 +105,7 @@ impl Taxonomy {
                     continue;
                 }
                 lint.overlaps.push(Overlap {
-                    lanes: (Arc::clone(&lane.name), Arc::clone(&other.name)),
+                    lanes: (lane.name.clone(), other.name.clone()),
                     globs: (ours.as_str().into(), theirs.as_str().into()),
                 });
             }
@@ -119,14 +118,7 @@ fn duplicates(listings: &[Listing]) -> Vec<Duplicate> {
     let mut seen: BTreeMap<&str, (usize, Duplicate)> = BTreeMap::new();
     for (at, listing) in listings.iter().enumerate() {
         let (_, entry) = seen.entry(&listing.name).or_insert_with(|| {
-            (
-                at,
-                Duplicate {
-                    lane: Arc::clone(&listing.name),
-                    lines: Vec::new(),
-                    times: 0,
-                },
-            )
+            (at, Duplicate { lane: Arc::clone(&listing.name), lines: Vec::new(), times: 0 })
         });
         entry.times += 1;
         entry.lines.extend(listing.line);
@@ -191,44 +183,29 @@ mod tests {
         let names: Vec<_> = lint.duplicates.iter().map(|d| d.lane.as_ref()).collect();
         assert_eq!(names.len(), 10);
         assert!(names.contains(&"devindex") && names.contains(&"slackoutbox"));
-        assert!(
-            lint.duplicates
-                .iter()
-                .all(|d| d.times == 2 && d.lines.len() == 2)
-        );
-        let overlaps: Vec<_> = lint
-            .overlaps
-            .iter()
-            .map(|o| (o.lanes.0.as_ref(), o.lanes.1.as_ref()))
-            .collect();
+        assert!(lint.duplicates.iter().all(|d| d.times == 2 && d.lines.len() == 2));
+        let overlaps: Vec<_> =
+            lint.overlaps.iter().map(|o| (o.lanes.0.as_str(), o.lanes.1.as_str())).collect();
         assert_eq!(overlaps, [("docs", "release")]);
         let orphans: Vec<_> = lint.without_lane.iter().map(|l| l.name.as_ref()).collect();
         assert_eq!(orphans, ["capindex", "capindexgw"]);
-        assert_eq!(lint.cover_all, ["global".into()]);
+        assert_eq!(lint.cover_all, [Id::new("global").unwrap()]);
         assert!(lint.without_tree.is_empty());
         assert_eq!(lint.notes.len(), 1);
         assert!(!lint.is_clean() && lint.findings() == 14);
         let text = lint.to_string();
-        assert!(text.contains(
-            "overlap: lanes \"docs\" and \"release\", by \"docs/**\" and \"docs/releases/**\""
-        ));
+        assert!(
+            text.contains("overlap: lanes \"docs\" and \"release\", by \"docs/**\" and \"docs/releases/**\"")
+        );
         assert!(text.contains("tree without a lane: \"capindex\" cannot be leased (line "));
     }
 
     #[test]
     fn a_lane_without_a_tree_is_reported_and_a_clean_table_is_clean() {
-        let lint = "[lanes]\nconcurrent = [\"a\"]"
-            .parse::<Taxonomy>()
-            .unwrap()
-            .lint();
-        assert_eq!(
-            lint.to_string(),
-            "lane without a tree: \"a\" overlaps everything\n"
-        );
-        let lint = "[lanes]\nconcurrent = [\"a\"]\n[lanes.trees]\na = [\"a\"]"
-            .parse::<Taxonomy>()
-            .unwrap()
-            .lint();
+        let lint = "[lanes]\nconcurrent = [\"a\"]".parse::<Taxonomy>().unwrap().lint();
+        assert_eq!(lint.to_string(), "lane without a tree: \"a\" overlaps everything\n");
+        let lint =
+            "[lanes]\nconcurrent = [\"a\"]\n[lanes.trees]\na = [\"a\"]".parse::<Taxonomy>().unwrap().lint();
         assert!(lint.is_clean());
         assert_eq!(lint.to_string(), "");
     }

@@ -9,7 +9,7 @@ mod taxonomy;
 mod text;
 
 pub use decide::{
-    Conflict, Decision, LaneRequest, LiveLease, Region, Together, Why, decide, run_together,
+    Conflict, Decision, InTheWay, LaneRequest, LiveLease, Region, Together, Why, decide, run_together,
 };
 pub use lint::{Duplicate, Lint, Overlap};
 pub use path::{Glob, LanePath, Meeting, PathFault, Tree};

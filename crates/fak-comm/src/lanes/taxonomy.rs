@@ -1,8 +1,10 @@
 //! The taxonomy: which lanes there are, which of them run alone, and each one's tree. Reading it from TOML is in
 //! `text`, judging it in `lint`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+
+use fak_abi::Id;
 
 use super::path::{Glob, MAX_GLOBS, Tree};
 use crate::error::{CommError, Place};
@@ -21,10 +23,7 @@ pub struct Listing {
 
 impl From<&str> for Listing {
     fn from(name: &str) -> Self {
-        Self {
-            name: name.into(),
-            line: None,
-        }
+        Self { name: name.into(), line: None }
     }
 }
 
@@ -51,7 +50,7 @@ pub struct Note {
 /// One lane.
 #[derive(Clone, Debug)]
 pub struct Lane {
-    pub(super) name: Arc<str>,
+    pub(super) name: Id,
     pub(super) exclusive: bool,
     pub(super) tree: Tree,
 }
@@ -59,19 +58,19 @@ pub struct Lane {
 impl Lane {
     /// Its name.
     #[must_use]
-    pub fn name(&self) -> &Arc<str> {
+    pub const fn name(&self) -> &Id {
         &self.name
     }
 
     /// Whether it runs alone.
     #[must_use]
-    pub fn is_exclusive(&self) -> bool {
+    pub const fn is_exclusive(&self) -> bool {
         self.exclusive
     }
 
     /// Its tree; one without globs covers everything.
     #[must_use]
-    pub fn tree(&self) -> &Tree {
+    pub const fn tree(&self) -> &Tree {
         &self.tree
     }
 }
@@ -79,7 +78,7 @@ impl Lane {
 /// The lanes of a workspace (§6.7). Immutable once read.
 #[derive(Clone, Debug, Default)]
 pub struct Taxonomy {
-    pub(super) lanes: BTreeMap<Arc<str>, Lane>,
+    pub(super) lanes: BTreeMap<Id, Lane>,
     /// Every mention in the two lists, in order, for the lint.
     pub(super) listings: Vec<Listing>,
     /// Trees whose name is in neither list.
@@ -95,46 +94,31 @@ impl Taxonomy {
     /// [`CommError::Lanes`] for a name that is not an id, a tree given twice, or more lanes or globs than
     /// the limits; [`CommError::Path`] for a glob that leaves the workspace.
     pub fn new(spec: LaneSpec) -> Result<Self, CommError> {
-        let LaneSpec {
-            concurrent,
-            exclusive,
-            trees,
-        } = spec;
-        let mentions = concurrent
-            .len()
-            .saturating_add(exclusive.len())
-            .saturating_add(trees.len());
+        let LaneSpec { concurrent, exclusive, trees } = spec;
+        let mentions = concurrent.len().saturating_add(exclusive.len()).saturating_add(trees.len());
         if mentions > MAX_LANES {
-            return Err(fault(
-                None,
-                "lanes",
-                format!("{mentions} names, expected at most {MAX_LANES}"),
-            ));
+            return Err(fault(None, "lanes", format!("{mentions} names, expected at most {MAX_LANES}")));
         }
         let mut taxonomy = Self::default();
-        for (list, names, alone) in [
-            ("lanes.concurrent", concurrent, false),
-            ("lanes.exclusive", exclusive, true),
-        ] {
+        for (list, names, alone) in
+            [("lanes.concurrent", concurrent, false), ("lanes.exclusive", exclusive, true)]
+        {
             for listing in names {
-                check_name(&listing, list)?;
-                let lane = taxonomy
-                    .lanes
-                    .entry(Arc::clone(&listing.name))
-                    .or_insert_with(|| Lane {
-                        name: Arc::clone(&listing.name),
-                        exclusive: false,
-                        tree: Tree::default(),
-                    });
+                let name = name_of(&listing, list)?;
+                let lane = taxonomy.lanes.entry(name.clone()).or_insert_with(|| Lane {
+                    name,
+                    exclusive: false,
+                    tree: Tree::default(),
+                });
                 lane.exclusive |= alone;
                 taxonomy.listings.push(listing);
             }
         }
-        let mut seen: BTreeMap<Arc<str>, ()> = BTreeMap::new();
+        let mut seen: BTreeSet<Id> = BTreeSet::new();
         for (listing, globs) in trees {
-            check_name(&listing, "lanes.trees")?;
+            let name = name_of(&listing, "lanes.trees")?;
             let key = format!("lanes.trees.{}", listing.name);
-            if seen.insert(Arc::clone(&listing.name), ()).is_some() {
+            if !seen.insert(name.clone()) {
                 return Err(fault(
                     listing.line,
                     &key,
@@ -142,7 +126,7 @@ impl Taxonomy {
                 ));
             }
             let tree = read_tree(&key, listing.line, globs)?;
-            match taxonomy.lanes.get_mut(&listing.name) {
+            match taxonomy.lanes.get_mut(&name) {
                 Some(lane) => lane.tree = tree,
                 None => taxonomy.orphans.push(listing),
             }
@@ -170,19 +154,12 @@ impl Taxonomy {
 
 fn read_tree(key: &str, line: Option<usize>, globs: Vec<Listing>) -> Result<Tree, CommError> {
     if globs.len() > MAX_GLOBS {
-        return Err(fault(
-            line,
-            key,
-            format!("{} globs, expected at most {MAX_GLOBS}", globs.len()),
-        ));
+        return Err(fault(line, key, format!("{} globs, expected at most {MAX_GLOBS}", globs.len())));
     }
     let mut tree = Vec::with_capacity(globs.len());
     for glob in globs {
         let read = Glob::parse(&glob.name).map_err(|fault| CommError::Path {
-            at: Place {
-                line: glob.line,
-                key: key.to_owned(),
-            },
+            at: Place { line: glob.line, key: key.to_owned() },
             path: glob.name.to_string(),
             fault,
         })?;
@@ -191,23 +168,12 @@ fn read_tree(key: &str, line: Option<usize>, globs: Vec<Listing>) -> Result<Tree
     Ok(Tree::new(tree))
 }
 
-fn check_name(listing: &Listing, key: &str) -> Result<(), CommError> {
-    crate::id::check_id("lane", 0, &listing.name).map_err(|err| {
-        let CommError::Id { why, .. } = err else {
-            return err;
-        };
-        fault(listing.line, key, format!("{why}, expected a lane name"))
-    })
+fn name_of(listing: &Listing, key: &str) -> Result<Id, CommError> {
+    Id::new(&listing.name).map_err(|err| fault(listing.line, key, format!("expected a lane name: {err}")))
 }
 
 pub(super) fn fault(line: Option<usize>, key: &str, expected: String) -> CommError {
-    CommError::Lanes {
-        at: Place {
-            line,
-            key: key.to_owned(),
-        },
-        expected,
-    }
+    CommError::Lanes { at: Place { line, key: key.to_owned() }, expected }
 }
 
 #[cfg(test)]
@@ -221,10 +187,7 @@ mod tests {
             trees: trees
                 .iter()
                 .map(|(name, globs)| {
-                    (
-                        Listing::from(*name),
-                        globs.iter().map(|g| Listing::from(*g)).collect(),
-                    )
+                    (Listing::from(*name), globs.iter().map(|g| Listing::from(*g)).collect())
                 })
                 .collect(),
         }
@@ -240,10 +203,7 @@ mod tests {
     #[test]
     fn what_cannot_be_a_table_is_an_error_naming_its_key() {
         let err = Taxonomy::new(spec(&["docs"], &[("docs", &["../up"])])).unwrap_err();
-        assert_eq!(
-            err.to_string(),
-            "key \"lanes.trees.docs\": path \"../up\" has a `..` component"
-        );
+        assert_eq!(err.to_string(), "key \"lanes.trees.docs\": path \"../up\" has a `..` component");
         let err = Taxonomy::new(spec(&["a\u{202e}b"], &[])).unwrap_err();
         assert_eq!(err.kind(), "lanes");
         let err = Taxonomy::new(spec(&["a"], &[("a", &[]), ("a", &[])])).unwrap_err();
@@ -252,11 +212,6 @@ mod tests {
         let many: Vec<&str> = many.iter().map(String::as_str).collect();
         assert_eq!(Taxonomy::new(spec(&many, &[])).unwrap_err().kind(), "lanes");
         let globs = vec!["a"; 257];
-        assert_eq!(
-            Taxonomy::new(spec(&["a"], &[("a", &globs)]))
-                .unwrap_err()
-                .kind(),
-            "lanes"
-        );
+        assert_eq!(Taxonomy::new(spec(&["a"], &[("a", &globs)])).unwrap_err().kind(), "lanes");
     }
 }
