@@ -3,8 +3,10 @@
 //! Nothing of the product lives here; nothing of the product depends on it.
 
 mod bench;
+mod cargo;
 mod conformance;
 mod error;
+mod examples;
 mod fixtures;
 mod layering;
 mod out;
@@ -21,11 +23,7 @@ use self::{error::TaskError, repo::Repo, report::Report};
 
 /// Build tasks of the fak workspace.
 #[derive(Parser)]
-#[command(
-    name = "cargo xtask",
-    bin_name = "cargo xtask",
-    arg_required_else_help = true
-)]
+#[command(name = "cargo xtask", bin_name = "cargo xtask", arg_required_else_help = true)]
 struct Cli {
     #[command(subcommand)]
     task: Task,
@@ -41,6 +39,8 @@ enum Task {
     Schemas,
     /// Peer fixtures validate, with pinned counts; negative fixtures fail where they say
     Fixtures,
+    /// Each example program runs and prints what is kept beside it
+    Examples(examples::Options),
     /// All of the above, every scenario, the documents and the clause table
     Conformance(conformance::Options),
     /// Run criterion groups and compare their ratios with the targets
@@ -66,6 +66,7 @@ fn run(task: Task) -> Result<bool, TaskError> {
         Task::Tidy => tidy::check(&repo)?,
         Task::Schemas => schemas::check(&repo)?,
         Task::Fixtures => fixtures::check(&repo)?,
+        Task::Examples(options) => examples::check(&repo, &options)?,
         Task::Conformance(options) => return conformance::run(&repo, &options),
         Task::Bench(options) => return bench::run(&repo, &options),
     };
