@@ -138,11 +138,13 @@ fn by_program(
     let shown = format!("fak {}", arguments.join(" "));
     let Some(fak) = fak else { return Ok((shown, false)) };
     let arguments: Vec<String> = arguments.iter().map(ToString::to_string).collect();
-    let status = cargo::output(&fak.path, &arguments, repo.root())?.status;
-    if !status.success() {
-        report.finding(what, format!("`{shown}` ended with {status}"), "mend what the command shows");
+    let output = cargo::output(&fak.path, &arguments, repo.root())?;
+    // A program that says nothing shows nothing.
+    let holds = output.status.success() && !output.stdout.is_empty();
+    if !holds {
+        report.finding(what, format!("`{shown}` ended with {}, having printed {} bytes", output.status, output.stdout.len()), "mend what the command shows");
     }
-    Ok((shown, status.success()))
+    Ok((shown, holds))
 }
 
 fn by_scenarios(

@@ -63,7 +63,7 @@ pub(crate) fn run(repo: &Repo, options: &Options) -> Result<bool, TaskError> {
     checks.push(report);
 
     let mut report = Report::new("clauses");
-    let clauses = clauses(repo, options, &scenarios, &mut report)?;
+    let clauses = clauses(repo, options, &checks, &scenarios, &mut report)?;
     let covered = report.passed();
     checks.push(report);
 
@@ -83,6 +83,7 @@ pub(crate) fn run(repo: &Repo, options: &Options) -> Result<bool, TaskError> {
 fn clauses(
     repo: &Repo,
     options: &Options,
+    checks: &[Report],
     scenarios: &[scenarios::Performed],
     report: &mut Report,
 ) -> Result<Vec<table::Row>, TaskError> {
@@ -93,7 +94,7 @@ fn clauses(
     let clauses = clauses::clauses(&text, report);
     let citing = tests::citing(repo, report)?;
     let tests = tests::Tests::load(repo, options.test_log.as_deref(), &citing)?;
-    let rows = table::build(&clauses, scenarios, &citing, &tests, report);
+    let rows = table::build(&clauses, checks, scenarios, &citing, &tests, report);
     table::check_citations(repo, &clauses, report)?;
     let covered = rows.iter().filter(|row| row.covered()).count();
     report.fact(format!(
@@ -117,13 +118,12 @@ fn print(whole: &Whole) -> Result<(), TaskError> {
     }
     let mut rows = vec![["clause", "scenarios", "tests", "what", "witness"].map(str::to_owned).to_vec()];
     rows.extend(whole.clauses.iter().map(|row| {
-        let witness = row.scenarios.first().or(row.tests.first()).map_or("NONE", String::as_str);
         vec![
             row.clause.to_string(),
             row.scenarios.len().to_string(),
             row.tests.len().to_string(),
             row.title.clone(),
-            witness.to_owned(),
+            row.witness().to_owned(),
         ]
     }));
     out::line("\nclause table")?;

@@ -20,26 +20,48 @@ pub(super) struct Row {
     pub(super) scenarios: Vec<String>,
     /// Tests that cite it and passed.
     pub(super) tests: Vec<String>,
+    /// Checks of this program that show it and found nothing wrong.
+    pub(super) checks: Vec<&'static str>,
 }
+
+/// The checks of this program that are themselves witnesses.
+const SHOWN_BY_CHECKS: &[(&str, &str)] =
+    &[("schemas", "§5.1"), ("fixtures", "§5.1"), ("peer journals", "§5.10"), ("peer journals", "§7.2")];
 
 impl Row {
     /// Whether anything bears witness.
     pub(super) fn covered(&self) -> bool {
-        !self.scenarios.is_empty() || !self.tests.is_empty()
+        !self.scenarios.is_empty() || !self.tests.is_empty() || !self.checks.is_empty()
+    }
+
+    /// One witness, for the table.
+    pub(super) fn witness(&self) -> &str {
+        let check = self.checks.first().copied();
+        self.scenarios.first().or(self.tests.first()).map(String::as_str).or(check).unwrap_or("NONE")
     }
 }
 
 /// Sets the witnesses beside the clauses.
 pub(super) fn build(
     clauses: &[Clause],
+    checks: &[Report],
     scenarios: &[Performed],
     citing: &[Citing],
     tests: &Tests,
     report: &mut Report,
 ) -> Vec<Row> {
     let row = |clause: &Clause| {
-        let title = clause.title.clone();
-        (clause.number, Row { clause: clause.number, title, scenarios: Vec::new(), tests: Vec::new() })
+        let shows = |check: &&Report| {
+            check.passed() && SHOWN_BY_CHECKS.contains(&(check.name, clause.number.to_string().as_str()))
+        };
+        let row = Row {
+            clause: clause.number,
+            title: clause.title.clone(),
+            scenarios: Vec::new(),
+            tests: Vec::new(),
+            checks: checks.iter().filter(shows).map(|check| check.name).collect(),
+        };
+        (clause.number, row)
     };
     let mut rows: BTreeMap<Number, Row> = clauses.iter().map(row).collect();
     for scenario in scenarios {
