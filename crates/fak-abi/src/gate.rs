@@ -358,12 +358,6 @@ impl Cleared<'_> {
     pub const fn transformed(&self) -> Option<&Ref> {
         self.0.transformed()
     }
-
-    /// Takes the transformed body out, if there is one.
-    #[must_use]
-    pub const fn take_transformed(&mut self) -> Option<Ref> {
-        self.0.args.take()
-    }
 }
 
 /// The numbers of one kernel: strictly increasing, shared by its acts and messages, so that an
