@@ -80,14 +80,18 @@ mod tests {
 
     #[test]
     fn a_quotient_is_as_wide_as_its_parts_make_it() {
-        let (one, two) = (Span { low: 1.0, median: 2.0, high: 4.0 }, Span { low: 1.0, median: 2.0, high: 2.0 });
+        let (one, two) =
+            (Span { low: 1.0, median: 2.0, high: 4.0 }, Span { low: 1.0, median: 2.0, high: 2.0 });
         assert_eq!(one.over(two), Span { low: 0.5, median: 1.0, high: 4.0 });
     }
 
     #[test]
     fn estimates_are_read() {
         let text = r#"{"median":{"confidence_interval":{"confidence_level":0.95,"lower_bound":1.0,"upper_bound":3.0},"point_estimate":2.0,"standard_error":0.1}}"#;
-        assert_eq!(span(&serde_json::from_str(text).unwrap()), Some(Span { low: 1.0, median: 2.0, high: 3.0 }));
+        assert_eq!(
+            span(&serde_json::from_str(text).unwrap()),
+            Some(Span { low: 1.0, median: 2.0, high: 3.0 })
+        );
         assert_eq!(span(&Value::Null), None);
     }
 }

@@ -61,8 +61,10 @@ pub(crate) fn run(repo: &Repo, options: &Options) -> Result<bool, TaskError> {
             return Err(TaskError::Unknown { kind: "row", name: row.to_string(), known: known.join(", ") });
         }
     }
-    let wanted: Vec<&Comparison> =
-        ROWS.iter().filter(|comparison| options.rows.is_empty() || options.rows.contains(&comparison.row)).collect();
+    let wanted: Vec<&Comparison> = ROWS
+        .iter()
+        .filter(|comparison| options.rows.is_empty() || options.rows.contains(&comparison.row))
+        .collect();
     if !options.no_run {
         measure(repo, &wanted)?;
     }
@@ -86,7 +88,8 @@ fn measure(repo: &Repo, wanted: &[&Comparison]) -> Result<(), TaskError> {
     groups.dedup();
     for (package, bench, group) in groups {
         let filter = format!("^{group}/");
-        let arguments = ["bench", "--quiet", "--locked", "--package", package, "--bench", bench, "--", &filter];
+        let arguments =
+            ["bench", "--quiet", "--locked", "--package", package, "--bench", bench, "--", &filter];
         let shown = format!("cargo {}", arguments.join(" "));
         out::line(&shown)?;
         let status = Command::new(cargo::cargo())
@@ -96,7 +99,11 @@ fn measure(repo: &Repo, wanted: &[&Comparison]) -> Result<(), TaskError> {
             .status()
             .map_err(|source| TaskError::Start { command: shown.clone(), source })?;
         if !status.success() {
-            return Err(TaskError::Command { command: shown, status: status.to_string(), stderr: "see above".to_owned() });
+            return Err(TaskError::Command {
+                command: shown,
+                status: status.to_string(),
+                stderr: "see above".to_owned(),
+            });
         }
     }
     Ok(())
@@ -115,8 +122,16 @@ fn judge(comparison: &Comparison, estimates: &Estimates) -> Result<Measured, Tas
         Some(measured) if comparison.met(measured.median) => Outcome::Ok,
         Some(_) => Outcome::Short,
     };
-    let close = measured.is_some_and(|measured| comparison.met(measured.low) != comparison.met(measured.high));
-    Ok(Measured { row: comparison.row, what: comparison.what, target: comparison.target(), measured, close, outcome })
+    let close =
+        measured.is_some_and(|measured| comparison.met(measured.low) != comparison.met(measured.high));
+    Ok(Measured {
+        row: comparison.row,
+        what: comparison.what,
+        target: comparison.target(),
+        measured,
+        close,
+        outcome,
+    })
 }
 
 fn print(results: &[Measured]) -> Result<(), TaskError> {

@@ -142,7 +142,11 @@ fn by_program(
     // A program that says nothing shows nothing.
     let holds = output.status.success() && !output.stdout.is_empty();
     if !holds {
-        report.finding(what, format!("`{shown}` ended with {}, having printed {} bytes", output.status, output.stdout.len()), "mend what the command shows");
+        report.finding(
+            what,
+            format!("`{shown}` ended with {}, having printed {} bytes", output.status, output.stdout.len()),
+            "mend what the command shows",
+        );
     }
     Ok((shown, holds))
 }

@@ -1,5 +1,5 @@
-//! Every scenario of `examples/scenarios` and `examples/incidents`: valid against its schema, and performed by the `fak`
-//! program and by the library, with one answer.
+//! Every scenario of `examples/scenarios` and `examples/incidents`, performed by the `fak` program and by the library. That they
+//! are valid is `fixtures`' to say.
 
 use std::path::PathBuf;
 
@@ -11,7 +11,6 @@ use crate::{
     error::TaskError,
     repo::Repo,
     report::Report,
-    schemas::Schemas,
 };
 
 /// Where the scenarios are.
@@ -34,7 +33,6 @@ pub(super) fn perform(
     fak: Option<&Program>,
     report: &mut Report,
 ) -> Result<Vec<Performed>, TaskError> {
-    let schemas = Schemas::load(repo, "schemas", report)?;
     let mut performed = Vec::new();
     for folder in FOLDERS {
         let files = scenario_files(repo, folder)?;
@@ -45,15 +43,6 @@ pub(super) fn perform(
         for (path, scenario) in &files {
             let file = repo.show(path);
             let before = report.findings.len();
-            if let Some(schema) = schemas.named("fak.scenario.v1") {
-                for fault in schema.faults(scenario) {
-                    report.finding(
-                        format!("{file}{}", fault.path),
-                        fault.message,
-                        "mend the scenario or schemas/scenario.v1.json",
-                    );
-                }
-            }
             by_program(repo, fak, &file, report)?;
             let about = scenario.get("about").and_then(Value::as_str).unwrap_or_default();
             let held_here = before == report.findings.len() && fak.is_some();
