@@ -5,6 +5,7 @@
 mod acceptance;
 mod clauses;
 mod docs;
+mod negatives;
 mod peer;
 mod scenarios;
 mod table;
@@ -52,6 +53,7 @@ pub(crate) fn run(repo: &Repo, options: &Options) -> Result<bool, TaskError> {
     let fak = program(repo)?;
     let mut report = Report::new("scenarios");
     let scenarios = scenarios::perform(repo, fak.as_ref(), &mut report)?;
+    negatives::check(repo, fak.as_ref(), &mut report)?;
     checks.push(report);
 
     let mut report = Report::new("peer journals");
