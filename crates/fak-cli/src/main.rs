@@ -1,2 +1,39 @@
-//! The `fak` command.
-fn main() {}
+//! The `fak` command: run scenarios, explain verdicts, check policies, journals, lanes and audit logs.
+//!
+//! Here live the arguments, what is printed, and the exit status: 0 if everything held, 1 if something was refused or did not
+//! hold, 2 if something could not be read. What the verbs do is the libraries'.
+
+mod args;
+mod completions;
+mod demo;
+mod explain;
+mod failure;
+mod output;
+mod overview;
+mod run;
+
+use std::process::ExitCode;
+
+use clap::Parser as _;
+
+use crate::{
+    args::{Cli, Verb},
+    failure::Failure,
+    output::Output,
+};
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    let mut output = Output::new(cli.json);
+    let done = match cli.verb {
+        None => overview::show(&mut output),
+        Some(Verb::Run(args)) => run::run(&args, &mut output),
+        Some(Verb::Demo) => demo::demo(&mut output),
+        Some(Verb::Explain(args)) => explain::explain(&args, &mut output),
+        Some(Verb::Completions(args)) => completions::write(&args, &mut output),
+    };
+    match done {
+        Ok(status) => ExitCode::from(status),
+        Err(failure) => failure.report(&mut output),
+    }
+}

@@ -1,0 +1,116 @@
+//! The rows of docs/performance.md as data: which benchmark is compared with which, and how far apart they may be. A group holds
+//! the subject and its rival, so that both are measured in one run.
+
+use super::estimates::Span;
+
+/// What is compared.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Measure {
+    /// The subject's time over the rival's.
+    Cost,
+    /// How many times the rival's throughput the subject has when it does this many times the work an iteration.
+    Rate(f64),
+    /// The subject's own time in nanoseconds over this many things; there is no rival.
+    Each(f64),
+}
+
+/// How far apart they may be.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Bound {
+    AtMost(f64),
+    AtLeast(f64),
+}
+
+/// One comparison of a row.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Comparison {
+    /// Its number in the table of targets.
+    pub(super) row: u32,
+    pub(super) what: &'static str,
+    pub(super) package: &'static str,
+    /// The bench target.
+    pub(super) bench: &'static str,
+    /// The criterion group.
+    pub(super) group: &'static str,
+    /// The benchmark in it; `name/parameter` where it has one.
+    pub(super) subject: &'static str,
+    /// What it is compared with.
+    pub(super) rival: Option<&'static str>,
+    /// The rival's group, where it is another.
+    pub(super) rival_group: Option<&'static str>,
+    pub(super) measure: Measure,
+    pub(super) bound: Bound,
+}
+
+impl Comparison {
+    /// The measured value.
+    pub(super) fn value(&self, subject: Span, rival: Span) -> Span {
+        match self.measure {
+            Measure::Cost => subject.over(rival),
+            Measure::Rate(work) => rival.over(subject).times(work),
+            Measure::Each(things) => subject.times(1.0 / things),
+        }
+    }
+
+    /// Whether a value meets the target.
+    pub(super) fn met(&self, value: f64) -> bool {
+        match self.bound {
+            Bound::AtMost(most) => value <= most,
+            Bound::AtLeast(least) => value >= least,
+        }
+    }
+
+    /// The target as people write it.
+    pub(super) fn target(&self) -> String {
+        let (sign, value) = match self.bound {
+            Bound::AtMost(most) => ("≤", most),
+            Bound::AtLeast(least) => ("≥", least),
+        };
+        let unit = if matches!(self.measure, Measure::Each(_)) { " ns" } else { "×" };
+        format!("{sign} {value}{unit}")
+    }
+}
+
+/// Every comparison, by row.
+pub(super) const ROWS: &[Comparison] = &[];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn comparison(measure: Measure, bound: Bound) -> Comparison {
+        Comparison {
+            row: 1,
+            what: "",
+            package: "",
+            bench: "",
+            group: "",
+            subject: "",
+            rival: None,
+            rival_group: None,
+            measure,
+            bound,
+        }
+    }
+
+    #[test]
+    fn values_are_computed_and_judged() {
+        let (subject, rival) = (Span::exactly(10.0), Span::exactly(5.0));
+        for (measure, bound, value, met) in [
+            (Measure::Cost, Bound::AtMost(2.0), 2.0, true),
+            (Measure::Cost, Bound::AtMost(1.9), 2.0, false),
+            (Measure::Rate(4.0), Bound::AtLeast(1.8), 2.0, true),
+            (Measure::Each(100.0), Bound::AtMost(0.05), 0.1, false),
+        ] {
+            let comparison = comparison(measure, bound);
+            let got = comparison.value(subject, rival).median;
+            assert!((got - value).abs() < 1e-9, "{got}");
+            assert_eq!(comparison.met(got), met);
+        }
+    }
+
+    #[test]
+    fn rows_are_in_order() {
+        assert!(ROWS.is_sorted_by_key(|comparison| comparison.row));
+    }
+}
