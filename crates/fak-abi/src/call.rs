@@ -165,6 +165,13 @@ impl<'a> ToolCall<'a> {
         }
     }
 
+    /// The same call of another tool: for kernels, which decide a token that carries an act's name
+    /// as that act.
+    #[must_use]
+    pub fn retool(self, tool: impl Into<Tool<'a>>) -> Self {
+        Self { tool: tool.into(), ..self }
+    }
+
     /// With this body.
     #[must_use]
     pub const fn args(self, args: &'a Ref) -> Self {
