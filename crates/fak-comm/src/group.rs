@@ -18,11 +18,7 @@ impl Member {
     /// A member of weight 1 without a lane. The id is checked when a group is made of it.
     #[must_use]
     pub fn new(id: impl Into<Arc<str>>) -> Self {
-        Self {
-            id: id.into(),
-            lane: None,
-            weight: 1.0,
-        }
+        Self { id: id.into(), lane: None, weight: 1.0 }
     }
 
     /// The same member working in `lane`.
@@ -82,12 +78,7 @@ impl GroupSpec {
     #[must_use]
     pub fn new(name: impl Into<Arc<str>>, members: Vec<Member>) -> Self {
         let name = name.into();
-        Self {
-            wave: Arc::clone(&name),
-            name,
-            parent: Arc::from(""),
-            members,
-        }
+        Self { wave: Arc::clone(&name), name, parent: Arc::from(""), members }
     }
 
     /// The same group in another wave.
@@ -133,12 +124,7 @@ impl Group {
     ///
     /// One sort of the members.
     pub fn new(spec: GroupSpec) -> Result<Self, CommError> {
-        let GroupSpec {
-            name,
-            wave,
-            parent,
-            mut members,
-        } = spec;
+        let GroupSpec { name, wave, parent, mut members } = spec;
         check_id("group name", 0, &name)?;
         check_id("wave", 0, &wave)?;
         if members.is_empty() {
@@ -147,30 +133,18 @@ impl Group {
         for (at, member) in members.iter().enumerate() {
             check_id("member", at, &member.id)?;
             if !(member.weight.is_finite() && member.weight > 0.0) {
-                return Err(CommError::Weight {
-                    member: member.id.to_string(),
-                    weight: member.weight,
-                });
+                return Err(CommError::Weight { member: member.id.to_string(), weight: member.weight });
             }
         }
         members.sort_unstable_by(|a, b| a.id.as_bytes().cmp(b.id.as_bytes()));
         let mut before: Option<&Member> = None;
         for member in &members {
             if before.is_some_and(|b| b.id == member.id) {
-                return Err(CommError::Duplicate {
-                    id: member.id.to_string(),
-                });
+                return Err(CommError::Duplicate { id: member.id.to_string() });
             }
             before = Some(member);
         }
-        Ok(Self {
-            inner: Arc::new(Inner {
-                name,
-                wave,
-                parent,
-                members,
-            }),
-        })
+        Ok(Self { inner: Arc::new(Inner { name, wave, parent, members }) })
     }
 
     /// The group's name.
@@ -212,21 +186,13 @@ impl Group {
     /// The rank of `id`, by binary search.
     #[must_use]
     pub fn rank(&self, id: &str) -> Option<usize> {
-        self.inner
-            .members
-            .binary_search_by(|m| m.id.as_bytes().cmp(id.as_bytes()))
-            .ok()
+        self.inner.members.binary_search_by(|m| m.id.as_bytes().cmp(id.as_bytes())).ok()
     }
 
     /// The distinct lanes of its members, sorted.
     #[must_use]
     pub fn lanes(&self) -> Vec<Arc<str>> {
-        let mut lanes: Vec<_> = self
-            .inner
-            .members
-            .iter()
-            .filter_map(|m| m.lane.clone())
-            .collect();
+        let mut lanes: Vec<_> = self.inner.members.iter().filter_map(|m| m.lane.clone()).collect();
         lanes.sort_unstable();
         lanes.dedup();
         lanes
@@ -238,10 +204,7 @@ mod tests {
     use super::*;
 
     fn group(ids: &[&str]) -> Result<Group, CommError> {
-        Group::new(GroupSpec::new(
-            "g",
-            ids.iter().map(|id| Member::new(*id)).collect(),
-        ))
+        Group::new(GroupSpec::new("g", ids.iter().map(|id| Member::new(*id)).collect()))
     }
 
     #[test]
@@ -258,17 +221,13 @@ mod tests {
         assert_eq!(group(&[]).unwrap_err().kind(), "empty");
         assert_eq!(group(&["a", ""]).unwrap_err().kind(), "id");
         assert_eq!(group(&["a", "b\n"]).unwrap_err().kind(), "id");
-        assert_eq!(
-            group(&["b", "a", "b"]).unwrap_err(),
-            CommError::Duplicate { id: "b".into() }
-        );
+        assert_eq!(group(&["b", "a", "b"]).unwrap_err(), CommError::Duplicate { id: "b".into() });
     }
 
     #[test]
     fn a_weight_is_finite_and_above_zero() {
         for weight in [0.0, -1.0, f64::NAN, f64::INFINITY] {
-            let err = Group::new(GroupSpec::new("g", vec![Member::new("a").weighing(weight)]))
-                .unwrap_err();
+            let err = Group::new(GroupSpec::new("g", vec![Member::new("a").weighing(weight)])).unwrap_err();
             assert_eq!(err.kind(), "weight");
         }
     }
@@ -282,9 +241,6 @@ mod tests {
             Member::new("d"),
         ];
         let g = Group::new(GroupSpec::new("g", members)).unwrap();
-        assert_eq!(
-            g.lanes().iter().map(AsRef::as_ref).collect::<Vec<&str>>(),
-            ["ci", "docs"]
-        );
+        assert_eq!(g.lanes().iter().map(AsRef::as_ref).collect::<Vec<&str>>(), ["ci", "docs"]);
     }
 }

@@ -18,9 +18,6 @@ impl Holder {
 
     #[cfg(test)]
     pub(crate) fn test(id: &str) -> Self {
-        Self {
-            id: id.into(),
-            incarnation: 1,
-        }
+        Self { id: id.into(), incarnation: 1 }
     }
 }

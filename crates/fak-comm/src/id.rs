@@ -16,11 +16,7 @@ pub(crate) fn check_id(what: &'static str, at: usize, id: &str) -> Result<(), Co
     } else {
         return Ok(());
     };
-    Err(CommError::Id {
-        what,
-        at,
-        why: why.to_owned(),
-    })
+    Err(CommError::Id { what, at, why: why.to_owned() })
 }
 
 const fn is_bidi_control(c: char) -> bool {

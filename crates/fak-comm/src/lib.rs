@@ -16,9 +16,9 @@ pub use error::{CommError, Place};
 pub use group::{Group, GroupSpec, Member};
 pub use holder::Holder;
 pub use lanes::{
-    Conflict, Decision, Duplicate, Glob, Lane, LanePath, LaneRequest, LaneSpec, LeaseTable, Lint,
-    Listing, LiveLease, Meeting, Note, Overlap, PathFault, Region, Standing, Taxonomy, Together,
-    Tree, Why, decide, run_together,
+    Conflict, Decision, Duplicate, Glob, Lane, LanePath, LaneRequest, LaneSpec, LeaseTable, Lint, Listing,
+    LiveLease, Meeting, Note, Overlap, PathFault, Region, Standing, Taxonomy, Together, Tree, Why, decide,
+    run_together,
 };
 pub use reduce::{Output, Reduced, Reduction, Tally};
 pub use spawn::{Membership, Spawn, Waves};

@@ -23,13 +23,7 @@ pub enum Reduction {
 
 impl Reduction {
     /// Every reduction.
-    pub const ALL: [Self; 5] = [
-        Self::First,
-        Self::Concat,
-        Self::Vote,
-        Self::BestOf,
-        Self::AllReduce,
-    ];
+    pub const ALL: [Self; 5] = [Self::First, Self::Concat, Self::Vote, Self::BestOf, Self::AllReduce];
 
     /// Its name, as scenarios write it.
     #[must_use]
@@ -60,24 +54,14 @@ impl Reduction {
             return Err(CommError::Empty { what: "outputs" });
         }
         if outputs != expected {
-            return Err(CommError::Arity {
-                what: "outputs",
-                expected,
-                got: outputs,
-            });
+            return Err(CommError::Arity { what: "outputs", expected, got: outputs });
         }
         if self == Self::BestOf {
             if scores.len() != expected {
-                return Err(CommError::Arity {
-                    what: "scores",
-                    expected,
-                    got: scores.len(),
-                });
+                return Err(CommError::Arity { what: "scores", expected, got: scores.len() });
             }
             if let Some(at) = scores.iter().position(|s| s.is_nan()) {
-                return Err(CommError::NanScore {
-                    member: members.nth(at).unwrap_or_default().to_owned(),
-                });
+                return Err(CommError::NanScore { member: members.nth(at).unwrap_or_default().to_owned() });
             }
         }
         Ok(())
@@ -95,10 +79,7 @@ impl Reduction {
     pub fn fold(self, outputs: &[Output<'_>], scores: &[f64]) -> Result<Reduced, CommError> {
         self.check(outputs.iter().map(|o| o.member), outputs.len(), scores)?;
         match self {
-            Self::First => Ok(Reduced::Winner {
-                index: 0,
-                tally: Vec::new(),
-            }),
+            Self::First => Ok(Reduced::Winner { index: 0, tally: Vec::new() }),
             Self::Concat => Ok(Reduced::Made(concat(outputs))),
             Self::Vote => vote(outputs),
             Self::BestOf => Ok(best_of(outputs, scores)),
@@ -114,9 +95,7 @@ impl FromStr for Reduction {
         Self::ALL
             .into_iter()
             .find(|r| r.name() == name)
-            .ok_or_else(|| CommError::UnknownReduction {
-                name: name.to_owned(),
-            })
+            .ok_or_else(|| CommError::UnknownReduction { name: name.to_owned() })
     }
 }
 
@@ -157,10 +136,7 @@ pub struct Tally {
 }
 
 fn concat(outputs: &[Output<'_>]) -> Vec<u8> {
-    let bytes: usize = outputs
-        .iter()
-        .map(|o| o.bytes.len().saturating_add(1))
-        .sum();
+    let bytes: usize = outputs.iter().map(|o| o.bytes.len().saturating_add(1)).sum();
     let mut made = Vec::with_capacity(bytes);
     for (at, output) in outputs.iter().enumerate() {
         if at > 0 {
@@ -174,20 +150,12 @@ fn concat(outputs: &[Output<'_>]) -> Vec<u8> {
 fn vote(outputs: &[Output<'_>]) -> Result<Reduced, CommError> {
     let mut tallies: BTreeMap<&[u8], (Tally, &str)> = BTreeMap::new();
     for (index, output) in outputs.iter().enumerate() {
-        let (tally, smallest) = tallies.entry(output.bytes).or_insert((
-            Tally {
-                index,
-                weight: 0.0,
-                votes: 0,
-            },
-            output.member,
-        ));
+        let (tally, smallest) =
+            tallies.entry(output.bytes).or_insert((Tally { index, weight: 0.0, votes: 0 }, output.member));
         tally.weight += output.weight;
         tally.votes += 1;
         if !tally.weight.is_finite() {
-            return Err(CommError::NotFinite {
-                member: output.member.to_owned(),
-            });
+            return Err(CommError::NotFinite { member: output.member.to_owned() });
         }
         if output.member.as_bytes() < smallest.as_bytes() {
             tally.index = index;
@@ -196,17 +164,8 @@ fn vote(outputs: &[Output<'_>]) -> Result<Reduced, CommError> {
     }
     // In byte order, so that the first of equals is the byte-wise smallest output.
     let tally: Vec<Tally> = tallies.into_values().map(|(tally, _)| tally).collect();
-    let winner = tally.iter().reduce(|best, next| {
-        if next.weight > best.weight {
-            next
-        } else {
-            best
-        }
-    });
-    Ok(Reduced::Winner {
-        index: winner.map_or(0, |w| w.index),
-        tally,
-    })
+    let winner = tally.iter().reduce(|best, next| if next.weight > best.weight { next } else { best });
+    Ok(Reduced::Winner { index: winner.map_or(0, |w| w.index), tally })
 }
 
 fn best_of(outputs: &[Output<'_>], scores: &[f64]) -> Reduced {
@@ -217,10 +176,7 @@ fn best_of(outputs: &[Output<'_>], scores: &[f64]) -> Reduced {
             || (score == best_score && output.member.as_bytes() < best_output.member.as_bytes());
         if better { next } else { best }
     });
-    Reduced::Winner {
-        index: best.map_or(0, |(index, _)| index),
-        tally: Vec::new(),
-    }
+    Reduced::Winner { index: best.map_or(0, |(index, _)| index), tally: Vec::new() }
 }
 
 /// The weighted mean, summed in the order given so that it is the same everywhere.
@@ -230,15 +186,11 @@ fn mean(outputs: &[Output<'_>]) -> Result<f64, CommError> {
         let number = std::str::from_utf8(output.bytes)
             .ok()
             .and_then(|text| text.trim_ascii().parse::<f64>().ok())
-            .ok_or_else(|| CommError::NotNumeric {
-                member: output.member.to_owned(),
-            })?;
+            .ok_or_else(|| CommError::NotNumeric { member: output.member.to_owned() })?;
         sum += number * output.weight;
         weights += output.weight;
         if !(number.is_finite() && f64::is_finite(sum) && f64::is_finite(weights)) {
-            return Err(CommError::NotFinite {
-                member: output.member.to_owned(),
-            });
+            return Err(CommError::NotFinite { member: output.member.to_owned() });
         }
     }
     Ok(sum / weights)
@@ -258,11 +210,7 @@ mod tests {
     fn outputs<'a>(parts: &[(&'a str, f64, &'a str)]) -> Vec<Output<'a>> {
         parts
             .iter()
-            .map(|(member, weight, text)| Output {
-                member,
-                weight: *weight,
-                bytes: text.as_bytes(),
-            })
+            .map(|(member, weight, text)| Output { member, weight: *weight, bytes: text.as_bytes() })
             .collect()
     }
 
@@ -277,10 +225,7 @@ mod tests {
     #[test]
     fn concat_puts_one_newline_between() {
         assert_eq!(
-            made(
-                Reduction::Concat,
-                &[("a", 1.0, "x"), ("b", 1.0, ""), ("c", 1.0, "y")]
-            ),
+            made(Reduction::Concat, &[("a", 1.0, "x"), ("b", 1.0, ""), ("c", 1.0, "y")]),
             Ok("x\n\ny".into())
         );
         assert_eq!(made(Reduction::Concat, &[("a", 1.0, "x")]), Ok("x".into()));
@@ -288,12 +233,7 @@ mod tests {
 
     #[test]
     fn a_tied_vote_goes_to_the_smallest_output_and_its_smallest_voter() {
-        let parts = outputs(&[
-            ("d", 1.0, "no"),
-            ("c", 2.0, "yes"),
-            ("a", 1.0, "no"),
-            ("b", 0.5, "maybe"),
-        ]);
+        let parts = outputs(&[("d", 1.0, "no"), ("c", 2.0, "yes"), ("a", 1.0, "no"), ("b", 0.5, "maybe")]);
         let Reduced::Winner { index, tally } = Reduction::Vote.fold(&parts, &[]).unwrap() else {
             panic!("made")
         };
@@ -306,78 +246,34 @@ mod tests {
     fn the_best_score_wins_and_ties_go_to_the_smallest_id() {
         let parts = outputs(&[("b", 1.0, "x"), ("a", 1.0, "y"), ("c", 1.0, "z")]);
         let winner = |scores: &[f64]| Reduction::BestOf.fold(&parts, scores).map_err(|e| e.kind());
-        assert_eq!(
-            winner(&[1.0, 1.0, 0.5]),
-            Ok(Reduced::Winner {
-                index: 1,
-                tally: vec![]
-            })
-        );
-        assert_eq!(
-            winner(&[-0.0, 0.0, 7.0]),
-            Ok(Reduced::Winner {
-                index: 2,
-                tally: vec![]
-            })
-        );
+        assert_eq!(winner(&[1.0, 1.0, 0.5]), Ok(Reduced::Winner { index: 1, tally: vec![] }));
+        assert_eq!(winner(&[-0.0, 0.0, 7.0]), Ok(Reduced::Winner { index: 2, tally: vec![] }));
         assert_eq!(winner(&[1.0, f64::NAN, 0.5]), Err("nan_score"));
         assert_eq!(winner(&[1.0, 1.0]), Err("arity"));
     }
 
     #[test]
     fn a_mean_is_weighted_and_names_what_is_no_number() {
-        assert_eq!(
-            made(Reduction::AllReduce, &[("a", 1.0, "1"), ("b", 3.0, " 2\n")]),
-            Ok("1.75".into())
-        );
-        assert_eq!(
-            made(Reduction::AllReduce, &[("a", 1.0, "3"), ("b", 1.0, "5")]),
-            Ok("4".into())
-        );
-        assert_eq!(
-            made(Reduction::AllReduce, &[("a", 1.0, "-0")]),
-            Ok("0".into())
-        );
-        assert_eq!(
-            made(Reduction::AllReduce, &[("a", 1.0, "one")]),
-            Err("not_numeric")
-        );
-        assert_eq!(
-            made(Reduction::AllReduce, &[("a", 1.0, "")]),
-            Err("not_numeric")
-        );
-        assert_eq!(
-            made(Reduction::AllReduce, &[("a", 1.0, "NaN")]),
-            Err("not_finite")
-        );
-        assert_eq!(
-            made(Reduction::AllReduce, &[("a", 1.0, "1e999")]),
-            Err("not_finite")
-        );
-        assert_eq!(
-            made(
-                Reduction::AllReduce,
-                &[("a", 10.0, "1e308"), ("b", 1.0, "1")]
-            ),
-            Err("not_finite")
-        );
+        assert_eq!(made(Reduction::AllReduce, &[("a", 1.0, "1"), ("b", 3.0, " 2\n")]), Ok("1.75".into()));
+        assert_eq!(made(Reduction::AllReduce, &[("a", 1.0, "3"), ("b", 1.0, "5")]), Ok("4".into()));
+        assert_eq!(made(Reduction::AllReduce, &[("a", 1.0, "-0")]), Ok("0".into()));
+        assert_eq!(made(Reduction::AllReduce, &[("a", 1.0, "one")]), Err("not_numeric"));
+        assert_eq!(made(Reduction::AllReduce, &[("a", 1.0, "")]), Err("not_numeric"));
+        assert_eq!(made(Reduction::AllReduce, &[("a", 1.0, "NaN")]), Err("not_finite"));
+        assert_eq!(made(Reduction::AllReduce, &[("a", 1.0, "1e999")]), Err("not_finite"));
+        assert_eq!(made(Reduction::AllReduce, &[("a", 10.0, "1e308"), ("b", 1.0, "1")]), Err("not_finite"));
     }
 
     #[test]
     fn no_error_quotes_an_output() {
-        let err = Reduction::AllReduce
-            .fold(&outputs(&[("a", 1.0, "marker-7")]), &[])
-            .unwrap_err();
+        let err = Reduction::AllReduce.fold(&outputs(&[("a", 1.0, "marker-7")]), &[]).unwrap_err();
         assert!(!err.to_string().contains("marker-7"));
     }
 
     #[test]
     fn nothing_is_empty_and_an_unknown_name_is_an_error() {
         assert_eq!(made(Reduction::Concat, &[]), Err("empty"));
-        assert_eq!(
-            "median".parse::<Reduction>().unwrap_err().kind(),
-            "unknown_reduction"
-        );
+        assert_eq!("median".parse::<Reduction>().unwrap_err().kind(), "unknown_reduction");
         for reduction in Reduction::ALL {
             assert_eq!(reduction.name().parse(), Ok(reduction));
         }

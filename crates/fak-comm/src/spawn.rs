@@ -57,16 +57,8 @@ impl Waves {
     pub fn spawn(&self, group: &Group) -> Spawn {
         let mut alive = self.alive.lock();
         let wave = alive.entry(Arc::clone(group.wave())).or_default();
-        if let Some((rank, held)) = group
-            .members()
-            .iter()
-            .enumerate()
-            .find(|(_, m)| wave.contains(m.id()))
-        {
-            return Spawn::Held {
-                rank,
-                member: Arc::clone(held.shared_id()),
-            };
+        if let Some((rank, held)) = group.members().iter().enumerate().find(|(_, m)| wave.contains(m.id())) {
+            return Spawn::Held { rank, member: Arc::clone(held.shared_id()) };
         }
         wave.extend(group.members().iter().map(|m| Arc::clone(m.shared_id())));
         let mint = |(rank, member): (usize, &crate::group::Member)| Membership {
@@ -104,10 +96,7 @@ impl Waves {
     /// Whether `id` is alive in `wave`.
     #[must_use]
     pub fn is_alive(&self, wave: &str, id: &str) -> bool {
-        self.alive
-            .lock()
-            .get(wave)
-            .is_some_and(|members| members.contains(id))
+        self.alive.lock().get(wave).is_some_and(|members| members.contains(id))
     }
 }
 
@@ -117,18 +106,13 @@ mod tests {
     use crate::group::{GroupSpec, Member};
 
     fn group(ids: &[&str]) -> Group {
-        let members = ids
-            .iter()
-            .map(|id| Member::new(*id).in_lane("docs"))
-            .collect();
+        let members = ids.iter().map(|id| Member::new(*id).in_lane("docs")).collect();
         Group::new(GroupSpec::new("g", members).in_wave("w1").under("trace-p")).unwrap()
     }
 
     #[test]
     fn every_membership_names_wave_parent_rank_size_and_lane() {
-        let Spawn::Mint(minted) = Waves::new().spawn(&group(&["b", "a"])) else {
-            panic!("refused")
-        };
+        let Spawn::Mint(minted) = Waves::new().spawn(&group(&["b", "a"])) else { panic!("refused") };
         let expected = |id: &str, rank| Membership {
             wave: "w1".into(),
             parent: "trace-p".into(),
@@ -144,20 +128,11 @@ mod tests {
     fn an_id_alive_in_the_wave_is_held_and_nobody_is_spawned() {
         let waves = Waves::new();
         let _ = waves.spawn(&group(&["b"]));
-        assert_eq!(
-            waves.spawn(&group(&["a", "b", "c"])),
-            Spawn::Held {
-                rank: 1,
-                member: "b".into()
-            }
-        );
+        assert_eq!(waves.spawn(&group(&["a", "b", "c"])), Spawn::Held { rank: 1, member: "b".into() });
         assert!(!waves.is_alive("w1", "a"));
         assert!(waves.end("w1", "b"));
         assert!(!waves.end("w1", "b"));
-        assert!(matches!(
-            waves.spawn(&group(&["a", "b", "c"])),
-            Spawn::Mint(_)
-        ));
+        assert!(matches!(waves.spawn(&group(&["a", "b", "c"])), Spawn::Mint(_)));
         waves.end_everywhere("a");
         assert!(!waves.is_alive("w1", "a") && waves.is_alive("w1", "b"));
     }

@@ -41,10 +41,7 @@ impl Group {
                 parent: Arc::clone(self.parent()),
                 members,
             };
-            split.push(Part {
-                colour: colour.into(),
-                group: Group::new(spec)?,
-            });
+            split.push(Part { colour: colour.into(), group: Group::new(spec)? });
         }
         Ok(split)
     }
@@ -78,12 +75,7 @@ mod tests {
         let parts = g.split_lane().unwrap();
         let seen: Vec<_> = parts
             .iter()
-            .map(|p| {
-                (
-                    p.colour.as_ref(),
-                    p.group.members().iter().map(Member::id).collect::<Vec<_>>(),
-                )
-            })
+            .map(|p| (p.colour.as_ref(), p.group.members().iter().map(Member::id).collect::<Vec<_>>()))
             .collect();
         assert_eq!(seen, [("x", vec!["b", "d"]), ("y", vec!["a"])]);
         assert_eq!(parts.first().unwrap().group.rank("d"), Some(1));

@@ -82,11 +82,7 @@ impl BarrierFold {
     /// A barrier of `group` at which nobody has arrived.
     #[must_use]
     pub fn new(group: Group) -> Self {
-        Self {
-            slots: vec![Slot::Missing; group.size()],
-            missing: group.size(),
-            group,
-        }
+        Self { slots: vec![Slot::Missing; group.size()], missing: group.size(), group }
     }
 
     /// The group.
@@ -100,10 +96,8 @@ impl BarrierFold {
         if witness.wave != *self.group.wave() {
             return Arrival::OtherWave;
         }
-        let Some(member) = self
-            .group
-            .member(witness.rank)
-            .filter(|m| m.id() == actor && *witness.id == *actor)
+        let Some(member) =
+            self.group.member(witness.rank).filter(|m| m.id() == actor && *witness.id == *actor)
         else {
             return Arrival::NotYours;
         };
@@ -111,8 +105,7 @@ impl BarrierFold {
             Some(Slot::Gone) | None => Arrival::Gone,
             Some(Slot::Arrived(_)) => Arrival::Twice,
             Some(Slot::Missing)
-                if witness.size != self.group.size()
-                    || witness.lane.as_deref() != member.lane() =>
+                if witness.size != self.group.size() || witness.lane.as_deref() != member.lane() =>
             {
                 Arrival::Mismatch
             }
@@ -162,23 +155,14 @@ impl BarrierFold {
 
     /// Ids of those who have arrived, in rank order, each with the digest it showed.
     pub fn arrived(&self) -> impl Iterator<Item = (&Arc<str>, Option<&Arc<str>>)> {
-        self.group
-            .members()
-            .iter()
-            .zip(&self.slots)
-            .filter_map(|(member, slot)| match slot {
-                Slot::Arrived(evidence) => Some((member.shared_id(), evidence.as_ref())),
-                Slot::Missing | Slot::Gone => None,
-            })
+        self.group.members().iter().zip(&self.slots).filter_map(|(member, slot)| match slot {
+            Slot::Arrived(evidence) => Some((member.shared_id(), evidence.as_ref())),
+            Slot::Missing | Slot::Gone => None,
+        })
     }
 
     fn ids(&self, pick: impl Fn(&Slot) -> bool) -> impl Iterator<Item = &Arc<str>> {
-        let picked = self
-            .group
-            .members()
-            .iter()
-            .zip(&self.slots)
-            .filter(move |(_, slot)| pick(slot));
+        let picked = self.group.members().iter().zip(&self.slots).filter(move |(_, slot)| pick(slot));
         picked.map(|(member, _)| member.shared_id())
     }
 }
@@ -191,9 +175,7 @@ mod tests {
     use crate::group::{GroupSpec, Member};
 
     fn group(size: usize) -> Group {
-        let members = (0..size)
-            .map(|n| Member::new(format!("m{n}")).in_lane("docs"))
-            .collect();
+        let members = (0..size).map(|n| Member::new(format!("m{n}")).in_lane("docs")).collect();
         Group::new(GroupSpec::new("g", members)).unwrap()
     }
 
@@ -217,37 +199,23 @@ mod tests {
         wrong = own(0);
         wrong.lane = None;
         assert_eq!(barrier.arrive("m0", &wrong), Arrival::Mismatch);
-        assert_eq!(
-            barrier.arrive("m0", &own(0).showing("sha256:0")),
-            Arrival::Count
-        );
+        assert_eq!(barrier.arrive("m0", &own(0).showing("sha256:0")), Arrival::Count);
         assert_eq!(barrier.arrive("m0", &own(0)), Arrival::Twice);
         assert!(barrier.depart(1));
         assert_eq!(barrier.arrive("m1", &own(1)), Arrival::Gone);
-        assert_eq!(
-            barrier.missing().map(AsRef::as_ref).collect::<Vec<&str>>(),
-            ["m2"]
-        );
+        assert_eq!(barrier.missing().map(AsRef::as_ref).collect::<Vec<&str>>(), ["m2"]);
         assert!(!barrier.is_complete());
         assert_eq!(barrier.arrive("m2", &own(2)), Arrival::Count);
         assert!(barrier.is_complete());
-        assert_eq!(
-            barrier.gone().map(AsRef::as_ref).collect::<Vec<&str>>(),
-            ["m1"]
-        );
+        assert_eq!(barrier.gone().map(AsRef::as_ref).collect::<Vec<&str>>(), ["m1"]);
         assert_eq!(barrier.arrived().count(), 2);
     }
 
     #[test]
     fn one_that_arrived_stays_arrived_and_departs_once() {
         let mut barrier = BarrierFold::new(group(2));
-        assert_eq!(
-            barrier.arrive("m0", &Witness::of(&group(2), 0).unwrap()),
-            Arrival::Count
-        );
-        assert!(
-            !barrier.depart(0) && barrier.depart(1) && !barrier.depart(1) && !barrier.depart(7)
-        );
+        assert_eq!(barrier.arrive("m0", &Witness::of(&group(2), 0).unwrap()), Arrival::Count);
+        assert!(!barrier.depart(0) && barrier.depart(1) && !barrier.depart(1) && !barrier.depart(7));
         assert!(barrier.is_complete());
         assert_eq!(barrier.gone().count(), 1);
     }

@@ -30,11 +30,7 @@ pub struct Region {
 
 impl From<&Lane> for Region {
     fn from(lane: &Lane) -> Self {
-        Self {
-            lane: Some(Arc::clone(&lane.name)),
-            exclusive: lane.exclusive,
-            tree: lane.tree.clone(),
-        }
+        Self { lane: Some(Arc::clone(&lane.name)), exclusive: lane.exclusive, tree: lane.tree.clone() }
     }
 }
 
@@ -51,10 +47,7 @@ impl Region {
         let text = |glob: Option<&Glob>| glob.map(|glob| Arc::from(glob.as_str()));
         self.tree
             .meets(&other.tree)
-            .map(|Meeting { ours, theirs }| Why::Overlap {
-                ours: text(ours),
-                theirs: text(theirs),
-            })
+            .map(|Meeting { ours, theirs }| Why::Overlap { ours: text(ours), theirs: text(theirs) })
     }
 }
 
@@ -141,11 +134,7 @@ pub fn decide<'a>(
             None => return Decision::UnknownLane,
         },
         LaneRequest::Tree(globs) => match read(globs) {
-            Ok(tree) => Region {
-                lane: None,
-                exclusive: false,
-                tree,
-            },
+            Ok(tree) => Region { lane: None, exclusive: false, tree },
             Err((at, fault)) => return Decision::Malformed { at, fault },
         },
     };
@@ -161,21 +150,14 @@ pub fn decide<'a>(
             })
         })
         .collect();
-    if conflicts.is_empty() {
-        Decision::Admit(region)
-    } else {
-        Decision::Held(conflicts)
-    }
+    if conflicts.is_empty() { Decision::Admit(region) } else { Decision::Held(conflicts) }
 }
 
 fn read(globs: &[&str]) -> Result<Tree, (usize, PathFault)> {
     if globs.len() > super::path::MAX_GLOBS {
         return Err((super::path::MAX_GLOBS, PathFault::TooLong));
     }
-    let read = globs
-        .iter()
-        .enumerate()
-        .map(|(at, glob)| Glob::parse(glob).map_err(|fault| (at, fault)));
+    let read = globs.iter().enumerate().map(|(at, glob)| Glob::parse(glob).map_err(|fault| (at, fault)));
     Ok(Tree::new(read.collect::<Result<_, _>>()?))
 }
 
@@ -209,9 +191,7 @@ pub fn run_together(taxonomy: &Taxonomy, names: &[&str]) -> Together {
         let region = Region::from(lane);
         for (before, held) in &lanes {
             if let Some(why) = held.conflicts(&region) {
-                together
-                    .conflicts
-                    .push((Arc::clone(&before.name), Arc::clone(&lane.name), why));
+                together.conflicts.push((Arc::clone(&before.name), Arc::clone(&lane.name), why));
             }
         }
         lanes.push((lane, region));
@@ -242,12 +222,7 @@ mod tests {
     }
 
     fn lease(fence: u64, region: Region, expires: u64) -> LiveLease {
-        LiveLease {
-            fence,
-            holder: Holder::test("h"),
-            region,
-            expires: at(expires),
-        }
+        LiveLease { fence, holder: Holder::test("h"), region, expires: at(expires) }
     }
 
     fn admitted(request: LaneRequest<'_>) -> Region {
@@ -279,14 +254,7 @@ mod tests {
             [1, 2],
             "a lane without a tree overlaps everything"
         );
-        assert_eq!(
-            held(
-                LaneRequest::Tree(&["docs/a", "src/model/x", "docs/b"]),
-                &live,
-                0
-            ),
-            [1, 2]
-        );
+        assert_eq!(held(LaneRequest::Tree(&["docs/a", "src/model/x", "docs/b"]), &live, 0), [1, 2]);
         assert_eq!(held(LaneRequest::Tree(&["src/other/**"]), &live, 0), []);
         assert_eq!(held(LaneRequest::Tree(&[]), &live, 0), [1, 2]);
         let alone = [lease(3, admitted(LaneRequest::Lane("abi")), 10)];
@@ -304,28 +272,11 @@ mod tests {
     fn shape_comes_before_lane_and_lane_before_conflicts() {
         let taxonomy = TABLE.parse().unwrap();
         let live = [lease(1, admitted(LaneRequest::Lane("docs")), 10)];
-        let refused = decide(
-            LaneRequest::Tree(&["docs/x", "../up"]),
-            &live,
-            &taxonomy,
-            at(0),
-        );
-        assert!(matches!(
-            refused,
-            Decision::Malformed {
-                at: 1,
-                fault: PathFault::Parent
-            }
-        ));
-        assert!(matches!(
-            decide(LaneRequest::Lane("dcos"), &live, &taxonomy, at(0)),
-            Decision::UnknownLane
-        ));
+        let refused = decide(LaneRequest::Tree(&["docs/x", "../up"]), &live, &taxonomy, at(0));
+        assert!(matches!(refused, Decision::Malformed { at: 1, fault: PathFault::Parent }));
+        assert!(matches!(decide(LaneRequest::Lane("dcos"), &live, &taxonomy, at(0)), Decision::UnknownLane));
         let many = vec!["a"; 1_000];
-        assert!(matches!(
-            decide(LaneRequest::Tree(&many), [], &taxonomy, at(0)),
-            Decision::Malformed { .. }
-        ));
+        assert!(matches!(decide(LaneRequest::Tree(&many), [], &taxonomy, at(0)), Decision::Malformed { .. }));
     }
 
     #[test]
@@ -334,11 +285,8 @@ mod tests {
         assert!(run_together(&taxonomy, &["docs", "model", "route"]).is_clear());
         let together = run_together(&taxonomy, &["docs", "abi", "docs", "dcos"]);
         assert_eq!(together.unknown, ["dcos"]);
-        let pairs: Vec<_> = together
-            .conflicts
-            .iter()
-            .map(|(a, b, why)| (a.as_ref(), b.as_ref(), why.clone()))
-            .collect();
+        let pairs: Vec<_> =
+            together.conflicts.iter().map(|(a, b, why)| (a.as_ref(), b.as_ref(), why.clone())).collect();
         assert_eq!(
             pairs,
             [
@@ -366,18 +314,10 @@ mod tests {
     /// The paths of the universe a glob covers, by walking text: `*` stands for one component or more, `**` too.
     fn expand(globs: &[String]) -> Vec<String> {
         let covers = |glob: &str, path: &str| {
-            let head = glob
-                .split('*')
-                .next()
-                .unwrap_or_default()
-                .trim_end_matches('/');
+            let head = glob.split('*').next().unwrap_or_default().trim_end_matches('/');
             let below = path == head || head.is_empty() || path.starts_with(&format!("{head}/"));
             // What follows a wildcard in these globs is at most one name, somewhere below.
-            let tail = glob
-                .rsplit('*')
-                .next()
-                .unwrap_or_default()
-                .trim_start_matches('/');
+            let tail = glob.rsplit('*').next().unwrap_or_default().trim_start_matches('/');
             let rest = path.strip_prefix(head).unwrap_or(path);
             if glob.contains('*') && !tail.is_empty() {
                 below && rest.split('/').any(|component| component == tail)
@@ -385,62 +325,59 @@ mod tests {
                 below
             }
         };
-        universe()
-            .into_iter()
-            .filter(|path| globs.iter().any(|glob| covers(glob, path)))
-            .collect()
+        universe().into_iter().filter(|path| globs.iter().any(|glob| covers(glob, path))).collect()
     }
 
     proptest! {
-        /// A random taxonomy and a random run of requests: whatever is admitted shares no path of the universe
-        /// with anything that lives, and whatever is refused does, or is the same lane, or runs alone.
-        #[test]
-        fn an_overlap_is_never_admitted(
-            trees in proptest::collection::vec(proptest::collection::vec("[ab](/[ab])?(/\\*\\*)?(/[ab])?", 1..3), 2..5),
-            alone in 0usize..5,
-            asks in proptest::collection::vec((0usize..5, any::<bool>(), 0u64..4), 1..12),
-        ) {
-            let names: Vec<String> = (0..trees.len()).map(|n| format!("l{n}")).collect();
-            let listed = |pick: &dyn Fn(usize) -> bool| names.iter().enumerate()
-                .filter(|(n, _)| pick(*n)).map(|(_, name)| Listing::from(name.as_str())).collect::<Vec<_>>();
-            let taxonomy = Taxonomy::new(LaneSpec {
-                concurrent: listed(&|n| n != alone),
-                exclusive: listed(&|n| n == alone),
-                trees: names.iter().zip(&trees)
-                    .map(|(name, globs)| (name.as_str().into(), globs.iter().map(|g| g.as_str().into()).collect()))
-                    .collect(),
-            }).unwrap();
-            let mut live: Vec<LiveLease> = Vec::new();
-            let mut model: Vec<(usize, bool, u64)> = Vec::new();
-            let mut now = 0;
-            for (fence, (which, by_tree, ttl)) in asks.into_iter().enumerate() {
-                let which = which % trees.len();
-                let globs: Vec<&str> = trees[which].iter().map(String::as_str).collect();
-                let request = if by_tree { LaneRequest::Tree(&globs) } else { LaneRequest::Lane(&names[which]) };
-                let paths = expand(&trees[which]);
-                let clash = model.iter().any(|(other, other_by_tree, expires)| {
-                    let same = !by_tree && !other_by_tree && *other == which;
-                    let single = (!by_tree && which == alone) || (!other_by_tree && *other == alone);
-                    let overlap = expand(&trees[*other]).iter().any(|path| paths.contains(path));
-                    now < *expires && (same || single || overlap)
-                });
-                match decide(request, &live, &taxonomy, at(now)) {
-                    Decision::Admit(region) => {
-                        prop_assert!(!clash);
-                        for path in &paths {
-                            prop_assert!(region.tree.covers(&LanePath::parse(path).unwrap()));
+            /// A random taxonomy and a random run of requests: whatever is admitted shares no path of the universe
+            /// with anything that lives, and whatever is refused does, or is the same lane, or runs alone.
+            #[test]
+            fn an_overlap_is_never_admitted(
+                trees in proptest::collection::vec(proptest::collection::vec("[ab](/[ab])?(/\\*\\*)?(/[ab])?", 1..3), 2..5),
+                alone in 0usize..5,
+                asks in proptest::collection::vec((0usize..5, any::<bool>(), 0u64..4), 1..12),
+            ) {
+                let names: Vec<String> = (0..trees.len()).map(|n| format!("l{n}")).collect();
+                let listed = |pick: &dyn Fn(usize) -> bool| names.iter().enumerate()
+                    .filter(|(n, _)| pick(*n)).map(|(_, name)| Listing::from(name.as_str())).collect::<Vec<_>>();
+                let taxonomy = Taxonomy::new(LaneSpec {
+                    concurrent: listed(&|n| n != alone),
+                    exclusive: listed(&|n| n == alone),
+                    trees: names.iter().zip(&trees)
+                        .map(|(name, globs)| (name.as_str().into(), globs.iter().map(|g| g.as_str().into()).collect()))
+                        .collect(),
+                }).unwrap();
+                let mut live: Vec<LiveLease> = Vec::new();
+                let mut model: Vec<(usize, bool, u64)> = Vec::new();
+                let mut now = 0;
+                for (fence, (which, by_tree, ttl)) in asks.into_iter().enumerate() {
+                    let which = which % trees.len();
+                    let globs: Vec<&str> = trees[which].iter().map(String::as_str).collect();
+                    let request = if by_tree { LaneRequest::Tree(&globs) } else { LaneRequest::Lane(&names[which]) };
+                    let paths = expand(&trees[which]);
+                    let clash = model.iter().any(|(other, other_by_tree, expires)| {
+                        let same = !by_tree && !other_by_tree && *other == which;
+                        let single = (!by_tree && which == alone) || (!other_by_tree && *other == alone);
+                        let overlap = expand(&trees[*other]).iter().any(|path| paths.contains(path));
+                        now < *expires && (same || single || overlap)
+                    });
+                    match decide(request, &live, &taxonomy, at(now)) {
+                        Decision::Admit(region) => {
+                            prop_assert!(!clash);
+                            for path in &paths {
+                                prop_assert!(region.tree.covers(&LanePath::parse(path).unwrap()));
+                            }
+                            live.push(lease(fence as u64, region, now + ttl));
+                            model.push((which, by_tree, now + ttl));
                         }
-                        live.push(lease(fence as u64, region, now + ttl));
-                        model.push((which, by_tree, now + ttl));
+                        Decision::Held(conflicts) => {
+                            prop_assert!(!conflicts.is_empty());
+    prop_assert!(clash);
+                        }
+                        other => prop_assert!(false, "{other:?}"),
                     }
-                    Decision::Held(conflicts) => {
-                        prop_assert!(!conflicts.is_empty());
-prop_assert!(clash);
-                    }
-                    other => prop_assert!(false, "{other:?}"),
+                    now += 1;
                 }
-                now += 1;
             }
         }
-    }
 }

@@ -94,10 +94,7 @@ impl Taxonomy {
         }
         for (at, lane) in narrow.iter().enumerate() {
             for other in narrow.iter().skip(at + 1) {
-                let Some(Meeting {
-                    ours: Some(ours),
-                    theirs: Some(theirs),
-                }) = lane.tree.meets(&other.tree)
+                let Some(Meeting { ours: Some(ours), theirs: Some(theirs) }) = lane.tree.meets(&other.tree)
                 else {
                     continue;
                 };
@@ -119,14 +116,7 @@ fn duplicates(listings: &[Listing]) -> Vec<Duplicate> {
     let mut seen: BTreeMap<&str, (usize, Duplicate)> = BTreeMap::new();
     for (at, listing) in listings.iter().enumerate() {
         let (_, entry) = seen.entry(&listing.name).or_insert_with(|| {
-            (
-                at,
-                Duplicate {
-                    lane: Arc::clone(&listing.name),
-                    lines: Vec::new(),
-                    times: 0,
-                },
-            )
+            (at, Duplicate { lane: Arc::clone(&listing.name), lines: Vec::new(), times: 0 })
         });
         entry.times += 1;
         entry.lines.extend(listing.line);
@@ -191,16 +181,9 @@ mod tests {
         let names: Vec<_> = lint.duplicates.iter().map(|d| d.lane.as_ref()).collect();
         assert_eq!(names.len(), 10);
         assert!(names.contains(&"devindex") && names.contains(&"slackoutbox"));
-        assert!(
-            lint.duplicates
-                .iter()
-                .all(|d| d.times == 2 && d.lines.len() == 2)
-        );
-        let overlaps: Vec<_> = lint
-            .overlaps
-            .iter()
-            .map(|o| (o.lanes.0.as_ref(), o.lanes.1.as_ref()))
-            .collect();
+        assert!(lint.duplicates.iter().all(|d| d.times == 2 && d.lines.len() == 2));
+        let overlaps: Vec<_> =
+            lint.overlaps.iter().map(|o| (o.lanes.0.as_ref(), o.lanes.1.as_ref())).collect();
         assert_eq!(overlaps, [("docs", "release")]);
         let orphans: Vec<_> = lint.without_lane.iter().map(|l| l.name.as_ref()).collect();
         assert_eq!(orphans, ["capindex", "capindexgw"]);
@@ -209,26 +192,18 @@ mod tests {
         assert_eq!(lint.notes.len(), 1);
         assert!(!lint.is_clean() && lint.findings() == 14);
         let text = lint.to_string();
-        assert!(text.contains(
-            "overlap: lanes \"docs\" and \"release\", by \"docs/**\" and \"docs/releases/**\""
-        ));
+        assert!(
+            text.contains("overlap: lanes \"docs\" and \"release\", by \"docs/**\" and \"docs/releases/**\"")
+        );
         assert!(text.contains("tree without a lane: \"capindex\" cannot be leased (line "));
     }
 
     #[test]
     fn a_lane_without_a_tree_is_reported_and_a_clean_table_is_clean() {
-        let lint = "[lanes]\nconcurrent = [\"a\"]"
-            .parse::<Taxonomy>()
-            .unwrap()
-            .lint();
-        assert_eq!(
-            lint.to_string(),
-            "lane without a tree: \"a\" overlaps everything\n"
-        );
-        let lint = "[lanes]\nconcurrent = [\"a\"]\n[lanes.trees]\na = [\"a\"]"
-            .parse::<Taxonomy>()
-            .unwrap()
-            .lint();
+        let lint = "[lanes]\nconcurrent = [\"a\"]".parse::<Taxonomy>().unwrap().lint();
+        assert_eq!(lint.to_string(), "lane without a tree: \"a\" overlaps everything\n");
+        let lint =
+            "[lanes]\nconcurrent = [\"a\"]\n[lanes.trees]\na = [\"a\"]".parse::<Taxonomy>().unwrap().lint();
         assert!(lint.is_clean());
         assert_eq!(lint.to_string(), "");
     }

@@ -111,12 +111,7 @@ impl LanePath {
     ///
     /// What makes it no such path.
     pub fn parse(text: &str) -> Result<Self, PathFault> {
-        Ok(Self {
-            components: components(text)?
-                .into_iter()
-                .map(Component::Literal)
-                .collect(),
-        })
+        Ok(Self { components: components(text)?.into_iter().map(Component::Literal).collect() })
     }
 }
 
@@ -147,10 +142,7 @@ impl Glob {
         if found.last() != Some(&Component::Any) {
             found.push(Component::Any);
         }
-        Ok(Self {
-            text: text.into(),
-            components: found,
-        })
+        Ok(Self { text: text.into(), components: found })
     }
 
     /// The glob as it was written.
@@ -201,19 +193,14 @@ fn meet(a: &[Component], b: &[Component]) -> bool {
             *cell |= from_left;
             let there = b.get(j);
             // `a` takes this component of `b` into its run, or `b` ends its run.
-            from_left = *cell
-                && matches!(
-                    (here, there),
-                    (Some(Component::Any), Some(_)) | (_, Some(Component::Any))
-                );
+            from_left =
+                *cell && matches!((here, there), (Some(Component::Any), Some(_)) | (_, Some(Component::Any)));
             if !*cell {
                 continue;
             }
             let stays = match (here, there) {
                 (Some(Component::Any), _) | (Some(_), Some(Component::Any)) => next.get_mut(j),
-                (Some(Component::Literal(x)), Some(Component::Literal(y))) if x == y => {
-                    next.get_mut(j + 1)
-                }
+                (Some(Component::Literal(x)), Some(Component::Literal(y))) if x == y => next.get_mut(j + 1),
                 _ => None,
             };
             if let Some(cell) = stays {
@@ -238,9 +225,7 @@ impl Tree {
     /// The tree of these globs.
     #[must_use]
     pub fn new(globs: Vec<Glob>) -> Self {
-        Self {
-            globs: globs.into(),
-        }
+        Self { globs: globs.into() }
     }
 
     /// The globs in the order given.
@@ -266,17 +251,11 @@ impl Tree {
     #[must_use]
     pub fn meets<'a>(&'a self, other: &'a Self) -> Option<Meeting<'a>> {
         if self.globs.is_empty() || other.globs.is_empty() {
-            return Some(Meeting {
-                ours: self.globs.first(),
-                theirs: other.globs.first(),
-            });
+            return Some(Meeting { ours: self.globs.first(), theirs: other.globs.first() });
         }
         self.globs.iter().find_map(|ours| {
             let theirs = other.globs.iter().find(|theirs| ours.overlaps(theirs))?;
-            Some(Meeting {
-                ours: Some(ours),
-                theirs: Some(theirs),
-            })
+            Some(Meeting { ours: Some(ours), theirs: Some(theirs) })
         })
     }
 }
@@ -309,10 +288,7 @@ mod tests {
         assert!(overlap("docs/**", "docs/releases/**"));
         assert!(overlap("README.md", "**/*"));
         assert!(!overlap("README.md", "docs/**"));
-        assert!(
-            overlap("src", "src/lib.rs"),
-            "what lies below a name is covered by it"
-        );
+        assert!(overlap("src", "src/lib.rs"), "what lies below a name is covered by it");
     }
 
     #[test]
@@ -348,14 +324,8 @@ mod tests {
             assert_eq!(LanePath::parse(text), Err(fault), "{text:?}");
             assert_eq!(Glob::parse(text).unwrap_err(), fault, "{text:?}");
         }
-        assert_eq!(
-            LanePath::parse(&"a/".repeat(100_000)),
-            Err(PathFault::TooLong)
-        );
-        assert_eq!(
-            LanePath::parse(&["a"; 65].join("/")),
-            Err(PathFault::TooLong)
-        );
+        assert_eq!(LanePath::parse(&"a/".repeat(100_000)), Err(PathFault::TooLong));
+        assert_eq!(LanePath::parse(&["a"; 65].join("/")), Err(PathFault::TooLong));
         assert!(LanePath::parse(&["a"; 64].join("/")).is_ok());
         assert!(LanePath::parse("a/..b/...").is_ok());
     }
@@ -371,19 +341,16 @@ mod tests {
         let none = Tree::default();
         assert!(none.covers(&LanePath::parse("a").unwrap()));
         assert!(none.covers_all() && none.meets(&Tree::default()).is_some());
-        assert!(
-            none.meets(&Tree::new(vec![Glob::parse("a").unwrap()]))
-                .is_some()
-        );
+        assert!(none.meets(&Tree::new(vec![Glob::parse("a").unwrap()])).is_some());
     }
 
     /// The slow way: does `glob` cover `path`, trying every length of run?
     fn naive(glob: &[Component], path: &[&str]) -> bool {
         match glob.split_first() {
             None => path.is_empty(),
-            Some((Component::Literal(x), rest)) => path
-                .split_first()
-                .is_some_and(|(p, t)| **p == **x && naive(rest, t)),
+            Some((Component::Literal(x), rest)) => {
+                path.split_first().is_some_and(|(p, t)| **p == **x && naive(rest, t))
+            }
             Some((Component::Any, rest)) => (0..=path.len()).any(|n| naive(rest, &path[n..])),
         }
     }

@@ -44,9 +44,7 @@ impl LeaseTable {
     /// How many leases `holder` has at `now`.
     #[must_use]
     pub fn held_by(&self, holder: &Holder, now: Timestamp) -> usize {
-        self.live(now)
-            .filter(|lease| lease.holder == *holder)
-            .count()
+        self.live(now).filter(|lease| lease.holder == *holder).count()
     }
 
     /// Decides every request, each beside those before it: all are admitted, or none. The error side is the
@@ -78,24 +76,13 @@ impl LeaseTable {
     pub fn grant(&mut self, region: Region, holder: Holder, ttl_ms: u64, now: Timestamp) -> u64 {
         self.live.retain(|_, lease| lease.is_live(now));
         self.last = self.last.saturating_add(1);
-        let lease = LiveLease {
-            fence: self.last,
-            holder,
-            region,
-            expires: now.plus_millis(ttl_ms),
-        };
+        let lease = LiveLease { fence: self.last, holder, region, expires: now.plus_millis(ttl_ms) };
         self.live.insert(self.last, lease);
         self.last
     }
 
     /// What `fence`, once granted over `region`, is good for in the hands of `holder`.
-    pub fn standing(
-        &self,
-        fence: u64,
-        region: &Region,
-        holder: &Holder,
-        now: Timestamp,
-    ) -> Standing {
+    pub fn standing(&self, fence: u64, region: &Region, holder: &Holder, now: Timestamp) -> Standing {
         match self.live.get(&fence).filter(|lease| lease.is_live(now)) {
             Some(lease) if lease.holder == *holder => Standing::Holds,
             Some(_) => Standing::NotYours,
@@ -112,11 +99,7 @@ impl LeaseTable {
                         })
                     })
                     .collect();
-                if later.is_empty() {
-                    Standing::Gone
-                } else {
-                    Standing::Stale(later)
-                }
+                if later.is_empty() { Standing::Gone } else { Standing::Stale(later) }
             }
         }
     }
@@ -174,20 +157,12 @@ mod tests {
 
     fn ask(table: &LeaseTable, lanes: &[&str], now: u64) -> Result<Vec<Region>, (usize, Decision)> {
         let requests: Vec<_> = lanes.iter().map(|lane| LaneRequest::Lane(lane)).collect();
-        table.decide_all(
-            &requests,
-            &Holder::test("me"),
-            &TABLE.parse().unwrap(),
-            at(now),
-        )
+        table.decide_all(&requests, &Holder::test("me"), &TABLE.parse().unwrap(), at(now))
     }
 
     fn grant(table: &mut LeaseTable, lane: &str, who: &str, ttl: u64, now: u64) -> (u64, Region) {
         let region = ask(table, &[lane], now).unwrap().remove(0);
-        (
-            table.grant(region.clone(), Holder::test(who), ttl, at(now)),
-            region,
-        )
+        (table.grant(region.clone(), Holder::test(who), ttl, at(now)), region)
     }
 
     #[test]
@@ -201,14 +176,8 @@ mod tests {
         else {
             panic!("not stale")
         };
-        assert_eq!(
-            conflicts.iter().map(|c| c.fence).collect::<Vec<_>>(),
-            [second]
-        );
-        assert_eq!(
-            table.check(second, &region, &Holder::test("b"), "docs/x", at(600_000)),
-            Standing::Holds
-        );
+        assert_eq!(conflicts.iter().map(|c| c.fence).collect::<Vec<_>>(), [second]);
+        assert_eq!(table.check(second, &region, &Holder::test("b"), "docs/x", at(600_000)), Standing::Holds);
     }
 
     #[test]
@@ -228,16 +197,10 @@ mod tests {
         };
         assert_eq!(check(&table, "a", "docs/x", 9), Standing::Holds);
         assert_eq!(check(&table, "a", "src/x", 9), Standing::Outside);
-        assert_eq!(
-            check(&table, "a", "docs/../src", 9),
-            Standing::Malformed(PathFault::Parent)
-        );
+        assert_eq!(check(&table, "a", "docs/../src", 9), Standing::Malformed(PathFault::Parent));
         assert_eq!(check(&table, "b", "docs/x", 9), Standing::NotYours);
         assert_eq!(check(&table, "a", "docs/x", 10), Standing::Gone);
-        assert!(
-            !table.renew(fence, 10, at(10)),
-            "an expired lease is not revived"
-        );
+        assert!(!table.renew(fence, 10, at(10)), "an expired lease is not revived");
         let (fence, _) = grant(&mut table, "docs", "a", 10, 10);
         assert!(table.renew(fence, 10, at(19)));
         assert!(table.renew(fence, 10, at(28)));
@@ -248,14 +211,8 @@ mod tests {
     fn several_are_leased_all_or_none_and_conflict_with_each_other() {
         let mut table = LeaseTable::default();
         let _ = grant(&mut table, "src", "other", 10, 0);
-        assert!(matches!(
-            ask(&table, &["docs", "src"], 0),
-            Err((1, Decision::Held(_)))
-        ));
-        assert!(matches!(
-            ask(&table, &["docs", "docs"], 0),
-            Err((1, Decision::Held(_)))
-        ));
+        assert!(matches!(ask(&table, &["docs", "src"], 0), Err((1, Decision::Held(_)))));
+        assert!(matches!(ask(&table, &["docs", "docs"], 0), Err((1, Decision::Held(_)))));
         assert_eq!(table.live(at(0)).count(), 1);
         assert_eq!(ask(&table, &["docs", "src"], 10).unwrap().len(), 2);
     }

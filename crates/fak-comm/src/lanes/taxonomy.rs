@@ -21,10 +21,7 @@ pub struct Listing {
 
 impl From<&str> for Listing {
     fn from(name: &str) -> Self {
-        Self {
-            name: name.into(),
-            line: None,
-        }
+        Self { name: name.into(), line: None }
     }
 }
 
@@ -95,37 +92,22 @@ impl Taxonomy {
     /// [`CommError::Lanes`] for a name that is not an id, a tree given twice, or more lanes or globs than
     /// the limits; [`CommError::Path`] for a glob that leaves the workspace.
     pub fn new(spec: LaneSpec) -> Result<Self, CommError> {
-        let LaneSpec {
-            concurrent,
-            exclusive,
-            trees,
-        } = spec;
-        let mentions = concurrent
-            .len()
-            .saturating_add(exclusive.len())
-            .saturating_add(trees.len());
+        let LaneSpec { concurrent, exclusive, trees } = spec;
+        let mentions = concurrent.len().saturating_add(exclusive.len()).saturating_add(trees.len());
         if mentions > MAX_LANES {
-            return Err(fault(
-                None,
-                "lanes",
-                format!("{mentions} names, expected at most {MAX_LANES}"),
-            ));
+            return Err(fault(None, "lanes", format!("{mentions} names, expected at most {MAX_LANES}")));
         }
         let mut taxonomy = Self::default();
-        for (list, names, alone) in [
-            ("lanes.concurrent", concurrent, false),
-            ("lanes.exclusive", exclusive, true),
-        ] {
+        for (list, names, alone) in
+            [("lanes.concurrent", concurrent, false), ("lanes.exclusive", exclusive, true)]
+        {
             for listing in names {
                 check_name(&listing, list)?;
-                let lane = taxonomy
-                    .lanes
-                    .entry(Arc::clone(&listing.name))
-                    .or_insert_with(|| Lane {
-                        name: Arc::clone(&listing.name),
-                        exclusive: false,
-                        tree: Tree::default(),
-                    });
+                let lane = taxonomy.lanes.entry(Arc::clone(&listing.name)).or_insert_with(|| Lane {
+                    name: Arc::clone(&listing.name),
+                    exclusive: false,
+                    tree: Tree::default(),
+                });
                 lane.exclusive |= alone;
                 taxonomy.listings.push(listing);
             }
@@ -170,19 +152,12 @@ impl Taxonomy {
 
 fn read_tree(key: &str, line: Option<usize>, globs: Vec<Listing>) -> Result<Tree, CommError> {
     if globs.len() > MAX_GLOBS {
-        return Err(fault(
-            line,
-            key,
-            format!("{} globs, expected at most {MAX_GLOBS}", globs.len()),
-        ));
+        return Err(fault(line, key, format!("{} globs, expected at most {MAX_GLOBS}", globs.len())));
     }
     let mut tree = Vec::with_capacity(globs.len());
     for glob in globs {
         let read = Glob::parse(&glob.name).map_err(|fault| CommError::Path {
-            at: Place {
-                line: glob.line,
-                key: key.to_owned(),
-            },
+            at: Place { line: glob.line, key: key.to_owned() },
             path: glob.name.to_string(),
             fault,
         })?;
@@ -201,13 +176,7 @@ fn check_name(listing: &Listing, key: &str) -> Result<(), CommError> {
 }
 
 pub(super) fn fault(line: Option<usize>, key: &str, expected: String) -> CommError {
-    CommError::Lanes {
-        at: Place {
-            line,
-            key: key.to_owned(),
-        },
-        expected,
-    }
+    CommError::Lanes { at: Place { line, key: key.to_owned() }, expected }
 }
 
 #[cfg(test)]
@@ -221,10 +190,7 @@ mod tests {
             trees: trees
                 .iter()
                 .map(|(name, globs)| {
-                    (
-                        Listing::from(*name),
-                        globs.iter().map(|g| Listing::from(*g)).collect(),
-                    )
+                    (Listing::from(*name), globs.iter().map(|g| Listing::from(*g)).collect())
                 })
                 .collect(),
         }
@@ -240,10 +206,7 @@ mod tests {
     #[test]
     fn what_cannot_be_a_table_is_an_error_naming_its_key() {
         let err = Taxonomy::new(spec(&["docs"], &[("docs", &["../up"])])).unwrap_err();
-        assert_eq!(
-            err.to_string(),
-            "key \"lanes.trees.docs\": path \"../up\" has a `..` component"
-        );
+        assert_eq!(err.to_string(), "key \"lanes.trees.docs\": path \"../up\" has a `..` component");
         let err = Taxonomy::new(spec(&["a\u{202e}b"], &[])).unwrap_err();
         assert_eq!(err.kind(), "lanes");
         let err = Taxonomy::new(spec(&["a"], &[("a", &[]), ("a", &[])])).unwrap_err();
@@ -252,11 +215,6 @@ mod tests {
         let many: Vec<&str> = many.iter().map(String::as_str).collect();
         assert_eq!(Taxonomy::new(spec(&many, &[])).unwrap_err().kind(), "lanes");
         let globs = vec!["a"; 257];
-        assert_eq!(
-            Taxonomy::new(spec(&["a"], &[("a", &globs)]))
-                .unwrap_err()
-                .kind(),
-            "lanes"
-        );
+        assert_eq!(Taxonomy::new(spec(&["a"], &[("a", &globs)])).unwrap_err().kind(), "lanes");
     }
 }

@@ -22,11 +22,7 @@ impl FromStr for Taxonomy {
     /// [`CommError::Toml`], and those of [`Taxonomy::new`], with the line.
     fn from_str(text: &str) -> Result<Self, CommError> {
         if text.len() > MAX_BYTES {
-            return Err(fault(
-                None,
-                "lanes",
-                format!("{} bytes, expected at most {MAX_BYTES}", text.len()),
-            ));
+            return Err(fault(None, "lanes", format!("{} bytes, expected at most {MAX_BYTES}", text.len())));
         }
         let lines = Lines::of(text);
         let root = DeTable::parse(text).map_err(|err| CommError::Toml {
@@ -39,19 +35,11 @@ impl FromStr for Taxonomy {
             if key.get_ref() == "lanes" {
                 lanes = Some(value);
             } else {
-                notes.push(Note {
-                    key: key.get_ref().to_string(),
-                    line: lines.of_span(key),
-                });
+                notes.push(Note { key: key.get_ref().to_string(), line: lines.of_span(key) });
             }
         }
-        let lanes = lanes.ok_or_else(|| {
-            fault(
-                None,
-                "lanes",
-                "the table is missing, expected `[lanes]`".to_owned(),
-            )
-        })?;
+        let lanes = lanes
+            .ok_or_else(|| fault(None, "lanes", "the table is missing, expected `[lanes]`".to_owned()))?;
         let mut spec = LaneSpec::default();
         for (key, value) in table(lanes, "lanes", &lines)? {
             match key.get_ref().as_ref() {
@@ -59,16 +47,11 @@ impl FromStr for Taxonomy {
                 "exclusive" => spec.exclusive = strings(value, "lanes.exclusive", &lines)?,
                 "trees" => {
                     for (name, globs) in table(value, "lanes.trees", &lines)? {
-                        let globs =
-                            strings(globs, &format!("lanes.trees.{}", name.get_ref()), &lines)?;
-                        spec.trees
-                            .push((listing(name.get_ref(), lines.of_span(name)), globs));
+                        let globs = strings(globs, &format!("lanes.trees.{}", name.get_ref()), &lines)?;
+                        spec.trees.push((listing(name.get_ref(), lines.of_span(name)), globs));
                     }
                 }
-                other => notes.push(Note {
-                    key: format!("lanes.{other}"),
-                    line: lines.of_span(key),
-                }),
+                other => notes.push(Note { key: format!("lanes.{other}"), line: lines.of_span(key) }),
             }
         }
         // The reader hands members over by name; the text's own order reads better in reports.
@@ -81,10 +64,7 @@ impl FromStr for Taxonomy {
 }
 
 fn listing(name: &str, line: usize) -> Listing {
-    Listing {
-        name: name.into(),
-        line: Some(line),
-    }
+    Listing { name: name.into(), line: Some(line) }
 }
 
 fn table<'a, 'i>(
@@ -93,27 +73,15 @@ fn table<'a, 'i>(
     lines: &Lines,
 ) -> Result<&'a DeTable<'i>, CommError> {
     let found = value.get_ref();
-    found
-        .as_table()
-        .ok_or_else(|| wrong(value, key, "a table", lines))
+    found.as_table().ok_or_else(|| wrong(value, key, "a table", lines))
 }
 
-fn strings(
-    value: &Spanned<DeValue<'_>>,
-    key: &str,
-    lines: &Lines,
-) -> Result<Vec<Listing>, CommError> {
-    let items = value
-        .get_ref()
-        .as_array()
-        .ok_or_else(|| wrong(value, key, "an array of strings", lines))?;
+fn strings(value: &Spanned<DeValue<'_>>, key: &str, lines: &Lines) -> Result<Vec<Listing>, CommError> {
+    let items = value.get_ref().as_array().ok_or_else(|| wrong(value, key, "an array of strings", lines))?;
     items
         .iter()
         .map(|item| {
-            let text = item
-                .get_ref()
-                .as_str()
-                .ok_or_else(|| wrong(item, key, "a string", lines))?;
+            let text = item.get_ref().as_str().ok_or_else(|| wrong(item, key, "a string", lines))?;
             Ok(listing(text, lines.of_span(item)))
         })
         .collect()
@@ -156,19 +124,9 @@ mod tests {
     fn a_table_is_read_with_its_notes() {
         let text = "title = 1\n[lanes]\nconcurrent = [\n  \"b\",\n  \"a\"]\nautopick = []\n[lanes.trees]\nb = [\"src/b/**\"]\n";
         let taxonomy: Taxonomy = text.parse().unwrap();
-        assert_eq!(
-            taxonomy
-                .lanes()
-                .map(|l| l.name().as_ref())
-                .collect::<Vec<_>>(),
-            ["a", "b"]
-        );
+        assert_eq!(taxonomy.lanes().map(|l| l.name().as_ref()).collect::<Vec<_>>(), ["a", "b"]);
         assert_eq!(taxonomy.lane("b").unwrap().tree().globs().len(), 1);
-        let notes: Vec<_> = taxonomy
-            .notes()
-            .iter()
-            .map(|n| (n.key.as_str(), n.line))
-            .collect();
+        let notes: Vec<_> = taxonomy.notes().iter().map(|n| (n.key.as_str(), n.line)).collect();
         assert_eq!(notes, [("title", 1), ("lanes.autopick", 6)]);
         assert_eq!(taxonomy.listings.first().unwrap().line, Some(4));
     }
@@ -176,14 +134,8 @@ mod tests {
     #[test]
     fn errors_say_what_where_and_what_was_expected() {
         assert!(error("[lanes]\nconcurrent = [\n").starts_with("line "));
-        assert_eq!(
-            error(""),
-            "key \"lanes\": the table is missing, expected `[lanes]`"
-        );
-        assert_eq!(
-            error("lanes = 3"),
-            "line 1, key \"lanes\": expected a table, found integer"
-        );
+        assert_eq!(error(""), "key \"lanes\": the table is missing, expected `[lanes]`");
+        assert_eq!(error("lanes = 3"), "line 1, key \"lanes\": expected a table, found integer");
         assert_eq!(
             error("[lanes]\nconcurrent = \"a\""),
             "line 2, key \"lanes.concurrent\": expected an array of strings, found string"
@@ -205,19 +157,7 @@ mod tests {
 
     #[test]
     fn depth_and_size_are_bounded() {
-        assert_eq!(
-            format!("x = {}", "[".repeat(100_000))
-                .parse::<Taxonomy>()
-                .unwrap_err()
-                .kind(),
-            "toml"
-        );
-        assert_eq!(
-            "#".repeat(MAX_BYTES + 1)
-                .parse::<Taxonomy>()
-                .unwrap_err()
-                .kind(),
-            "lanes"
-        );
+        assert_eq!(format!("x = {}", "[".repeat(100_000)).parse::<Taxonomy>().unwrap_err().kind(), "toml");
+        assert_eq!("#".repeat(MAX_BYTES + 1).parse::<Taxonomy>().unwrap_err().kind(), "lanes");
     }
 }
