@@ -21,11 +21,7 @@ use self::{error::TaskError, repo::Repo, report::Report};
 
 /// Build tasks of the fak workspace.
 #[derive(Parser)]
-#[command(
-    name = "cargo xtask",
-    bin_name = "cargo xtask",
-    arg_required_else_help = true
-)]
+#[command(name = "cargo xtask", bin_name = "cargo xtask", arg_required_else_help = true)]
 struct Cli {
     #[command(subcommand)]
     task: Task,

@@ -19,10 +19,7 @@ pub(crate) fn report(report: &Report) -> Result<(), TaskError> {
         line(&format!("  missing: {missing}"))?;
     }
     for finding in &report.findings {
-        line(&format!(
-            "  {}: {}\n    fix: {}",
-            finding.place, finding.what, finding.fix
-        ))?;
+        line(&format!("  {}: {}\n    fix: {}", finding.place, finding.what, finding.fix))?;
     }
     Ok(())
 }
@@ -32,19 +29,12 @@ pub(crate) fn table(rows: &[Vec<String>]) -> Result<(), TaskError> {
     let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
     let widths: Vec<usize> = (0..columns)
         .map(|column| {
-            rows.iter()
-                .filter_map(|row| row.get(column))
-                .map(|cell| cell.chars().count())
-                .max()
-                .unwrap_or(0)
+            rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count()).max().unwrap_or(0)
         })
         .collect();
     for row in rows {
-        let cells: Vec<String> = row
-            .iter()
-            .zip(&widths)
-            .map(|(cell, width)| format!("{cell:<width$}"))
-            .collect();
+        let cells: Vec<String> =
+            row.iter().zip(&widths).map(|(cell, width)| format!("{cell:<width$}")).collect();
         line(cells.join("  ").trim_end())?;
     }
     Ok(())

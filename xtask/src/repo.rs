@@ -19,11 +19,8 @@ impl Repo {
     /// The workspace that this program was built from.
     pub(crate) fn locate() -> Result<Self, TaskError> {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-        let root = root.canonicalize().map_err(|source| TaskError::Io {
-            verb: "find",
-            path: root,
-            source,
-        })?;
+        let root =
+            root.canonicalize().map_err(|source| TaskError::Io { verb: "find", path: root, source })?;
         Ok(Self { root })
     }
 
@@ -57,17 +54,11 @@ impl Repo {
             if !directory.is_dir() {
                 continue;
             }
-            let unreadable = |source| TaskError::Io {
-                verb: "list",
-                path: directory.clone(),
-                source,
-            };
+            let unreadable = |source| TaskError::Io { verb: "list", path: directory.clone(), source };
             for entry in fs::read_dir(&directory).map_err(unreadable)? {
                 let path = entry.map_err(unreadable)?.path();
-                let name = path
-                    .file_name()
-                    .map(|name| name.to_string_lossy().into_owned())
-                    .unwrap_or_default();
+                let name =
+                    path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
                 if path.is_dir() {
                     if name != "target" && !name.starts_with('.') {
                         open.push(path);
@@ -92,19 +83,13 @@ impl Repo {
 
     /// A file's text, if the file is there.
     pub(crate) fn text_if_there(&self, path: &Path) -> Result<Option<String>, TaskError> {
-        if path.is_file() {
-            self.text(path).map(Some)
-        } else {
-            Ok(None)
-        }
+        if path.is_file() { self.text(path).map(Some) } else { Ok(None) }
     }
 
     /// A file as JSON.
     pub(crate) fn json(&self, path: &Path) -> Result<Value, TaskError> {
-        serde_json::from_str(&self.text(path)?).map_err(|source| TaskError::Json {
-            path: path.to_owned(),
-            source,
-        })
+        serde_json::from_str(&self.text(path)?)
+            .map_err(|source| TaskError::Json { path: path.to_owned(), source })
     }
 
     /// Writes a JSON report, making its folder.
@@ -116,11 +101,7 @@ impl Repo {
         let path = self.path(relative);
         let mut text = serde_json::to_string_pretty(value).map_err(TaskError::Encode)?;
         text.push('\n');
-        let failed = |source| TaskError::Io {
-            verb: "write",
-            path: path.clone(),
-            source,
-        };
+        let failed = |source| TaskError::Io { verb: "write", path: path.clone(), source };
         if let Some(folder) = path.parent() {
             fs::create_dir_all(folder).map_err(failed)?;
         }

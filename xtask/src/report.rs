@@ -53,12 +53,7 @@ pub(crate) struct Report {
 impl Report {
     /// An empty report.
     pub(crate) fn new(name: &'static str) -> Self {
-        Self {
-            name,
-            facts: Vec::new(),
-            missing: Vec::new(),
-            findings: Vec::new(),
-        }
+        Self { name, facts: Vec::new(), missing: Vec::new(), findings: Vec::new() }
     }
 
     /// Notes something that was looked at.
@@ -78,11 +73,7 @@ impl Report {
         what: impl Into<String>,
         fix: impl Into<String>,
     ) {
-        self.findings.push(Finding {
-            place: place.into(),
-            what: what.into(),
-            fix: fix.into(),
-        });
+        self.findings.push(Finding { place: place.into(), what: what.into(), fix: fix.into() });
     }
 
     /// How the check ended.
@@ -109,10 +100,7 @@ mod tests {
         let mut report = Report::new("x");
         assert!(report.passed());
         report.missing("y");
-        assert_eq!(
-            (report.status(), report.passed()),
-            (Status::Incomplete, false)
-        );
+        assert_eq!((report.status(), report.passed()), (Status::Incomplete, false));
         report.finding("a", "b", "c");
         assert_eq!(report.status(), Status::Failed);
     }

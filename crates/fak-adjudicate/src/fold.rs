@@ -121,13 +121,22 @@ fn conclude(
     asked: &Cell<RungName>,
 ) -> Folded {
     let Seen { allow, indeterminate, transform, quarantine, claims } = seen;
-    let mut witnessed = None;
+    // A refutation anywhere outweighs a claim that is merely unconfirmed (§3.4).
+    let (mut witnessed, mut unconfirmed) = (None, None);
     for (claim, by) in &claims {
         asked.set(by);
-        if let Some(refusal) = testify(claim, call, witnesses) {
-            return Folded::Deny(refusal, by);
+        match testify(claim, call, witnesses) {
+            None => {
+                witnessed.get_or_insert(*by);
+            }
+            Some(refusal) if refusal.reason == Reason::TrustViolation => return Folded::Deny(refusal, by),
+            Some(refusal) => {
+                unconfirmed.get_or_insert((refusal, *by));
+            }
         }
-        witnessed.get_or_insert(*by);
+    }
+    if let Some((refusal, by)) = unconfirmed {
+        return Folded::Deny(refusal, by);
     }
     if let Some(by) = quarantine {
         return deny(Reason::TrustViolation, sites::QUARANTINE, by);

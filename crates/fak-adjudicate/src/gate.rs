@@ -6,8 +6,8 @@ use std::task::{Context, Poll};
 
 use bytes::Bytes;
 use fak_abi::{
-    Act, Admission, AgentHandle, Charge, Claim, Claiming, Clock, Event, EventKind, Explanation, Gate, Host,
-    Id, KernelTag, Opinion, Outcome, OwnedCall, Peer, Principal, Reason, Ref, Refusal, Resolver, ShareScope,
+    Admission, AgentHandle, Charge, Claim, Claiming, Clock, Event, EventKind, Explanation, Gate, Host, Id,
+    KernelTag, Opinion, Outcome, OwnedCall, Peer, Principal, Reason, Ref, Refusal, Resolver, ShareScope,
     Taint, Ticket, TicketError, Timer, Tool, ToolCall, ToolResult, ToolToken, Verdict,
 };
 
@@ -213,7 +213,7 @@ impl Gate for Kernel {
 fn as_act<'a>(call: &ToolCall<'a>) -> Option<ToolCall<'a>> {
     match call.tool() {
         Tool::Act(_) => None,
-        Tool::Outside(token) => token.name().parse::<Act>().ok().map(|act| call.retool(act)),
+        Tool::Outside(token) => token.act().map(|act| call.retool(act)),
     }
 }
 

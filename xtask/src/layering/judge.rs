@@ -22,11 +22,8 @@ pub(super) struct Edge {
 
 /// Every fault of the graph, in the order of its crates and edges.
 pub(super) fn judge(crates: &[String], edges: &[Edge]) -> Vec<Finding> {
-    let mut findings: Vec<Finding> = crates
-        .iter()
-        .filter(|name| place(name).is_none())
-        .map(|name| unknown(name))
-        .collect();
+    let mut findings: Vec<Finding> =
+        crates.iter().filter(|name| place(name).is_none()).map(|name| unknown(name)).collect();
     for edge in edges {
         if crates.contains(&edge.to) {
             let (Some(from), Some(to)) = (place(&edge.from), place(&edge.to)) else {
@@ -44,8 +41,7 @@ fn unknown(name: &str) -> Finding {
     Finding {
         place: name.to_owned(),
         what: "this crate of the workspace has no layer".to_owned(),
-        fix: "give it a row in xtask/src/layering/table.rs and draw it in docs/architecture.md"
-            .to_owned(),
+        fix: "give it a row in xtask/src/layering/table.rs and draw it in docs/architecture.md".to_owned(),
     }
 }
 
@@ -68,8 +64,7 @@ fn own_edge(edge: &Edge, from: &Place, to: &Place) -> Option<Finding> {
         ("goes up", fix)
     } else if to.layer == from.layer {
         let fix = if to.name == KERNEL {
-            "take the kernel as `Arc<dyn Kernel>` of fak-abi; in tests make it a dev-dependency"
-                .to_owned()
+            "take the kernel as `Arc<dyn Kernel>` of fak-abi; in tests make it a dev-dependency".to_owned()
         } else {
             "let the two meet in a seam of fak-abi; in tests make it a dev-dependency".to_owned()
         };
@@ -77,20 +72,12 @@ fn own_edge(edge: &Edge, from: &Place, to: &Place) -> Option<Finding> {
     } else {
         (
             "is not drawn",
-            "use a crate that it may use, or draw the edge in table.rs and docs/architecture.md"
-                .to_owned(),
+            "use a crate that it may use, or draw the edge in table.rs and docs/architecture.md".to_owned(),
         )
     };
     Some(Finding {
-        place: format!(
-            "{} (L{}) -> {} (L{})",
-            from.name, from.layer, to.name, to.layer
-        ),
-        what: format!(
-            "this edge {what}; {} may use {}",
-            from.name,
-            listed(from.may_use)
-        ),
+        place: format!("{} (L{}) -> {} (L{})", from.name, from.layer, to.name, to.layer),
+        what: format!("this edge {what}; {} may use {}", from.name, listed(from.may_use)),
         fix: format!("remove it from crates/{}/Cargo.toml: {fix}", from.name),
     })
 }
@@ -98,21 +85,14 @@ fn own_edge(edge: &Edge, from: &Place, to: &Place) -> Option<Finding> {
 /// Judges an edge to a library from outside.
 fn outside_edge(edge: &Edge) -> Option<Finding> {
     let fault = |what: String, fix: String| {
-        Some(Finding {
-            place: format!("{} -> {}", edge.from, edge.to),
-            what,
-            fix,
-        })
+        Some(Finding { place: format!("{} -> {}", edge.from, edge.to), what, fix })
     };
     if let Some((library, users)) = RESERVED.iter().find(|(library, _)| *library == edge.to)
         && !users.contains(&edge.from.as_str())
     {
         return fault(
             format!("only {} may use {library}", listed(users)),
-            format!(
-                "remove it from {}, and do the work where the library already is",
-                edge.from
-            ),
+            format!("remove it from {}, and do the work where the library already is", edge.from),
         );
     }
     let (bare, barred) = BARE;
@@ -126,11 +106,7 @@ fn outside_edge(edge: &Edge) -> Option<Finding> {
 }
 
 fn listed(names: &[&str]) -> String {
-    if names.is_empty() {
-        "no other crate".to_owned()
-    } else {
-        names.join(", ")
-    }
+    if names.is_empty() { "no other crate".to_owned() } else { names.join(", ") }
 }
 
 #[cfg(test)]
@@ -138,30 +114,16 @@ mod tests {
     use super::*;
 
     fn edge(from: &str, to: &str, used_for: Use) -> Edge {
-        Edge {
-            from: from.to_owned(),
-            to: to.to_owned(),
-            used_for,
-        }
+        Edge { from: from.to_owned(), to: to.to_owned(), used_for }
     }
 
     fn faults(crates: &[&str], edges: &[Edge]) -> Vec<(String, String, String)> {
         let crates: Vec<String> = crates.iter().map(ToString::to_string).collect();
-        judge(&crates, edges)
-            .into_iter()
-            .map(|finding| (finding.place, finding.what, finding.fix))
-            .collect()
+        judge(&crates, edges).into_iter().map(|finding| (finding.place, finding.what, finding.fix)).collect()
     }
 
-    const ALL: &[&str] = &[
-        "fak-abi",
-        "fak-adjudicate",
-        "fak-a2achan",
-        "fak-comm",
-        "fak-sharedtask",
-        "fak-cli",
-        "xtask",
-    ];
+    const ALL: &[&str] =
+        &["fak-abi", "fak-adjudicate", "fak-a2achan", "fak-comm", "fak-sharedtask", "fak-cli", "xtask"];
 
     #[test]
     fn drawn_edges_pass() {
@@ -177,85 +139,45 @@ mod tests {
     #[test]
     fn an_edge_up_is_named_with_its_fix() {
         let found = faults(ALL, &[edge("fak-abi", "fak-adjudicate", Use::Product)]);
-        let [(place, what, fix)] = found.as_slice() else {
-            panic!("{found:?}")
-        };
+        let [(place, what, fix)] = found.as_slice() else { panic!("{found:?}") };
         assert_eq!(place, "fak-abi (L0) -> fak-adjudicate (L1)");
-        assert!(
-            what.contains("goes up") && what.contains("no other crate"),
-            "{what}"
-        );
-        assert!(
-            fix.contains("crates/fak-abi/Cargo.toml") && fix.contains("seam"),
-            "{fix}"
-        );
+        assert!(what.contains("goes up") && what.contains("no other crate"), "{what}");
+        assert!(fix.contains("crates/fak-abi/Cargo.toml") && fix.contains("seam"), "{fix}");
     }
 
     #[test]
     fn siblings_may_not_know_each_other_except_in_tests() {
-        assert_eq!(
-            faults(ALL, &[edge("fak-comm", "fak-a2achan", Use::Product)]).len(),
-            1
-        );
-        assert_eq!(
-            faults(ALL, &[edge("fak-comm", "fak-a2achan", Use::Tests)]),
-            []
-        );
-        assert_eq!(
-            faults(ALL, &[edge("fak-sharedtask", "fak-adjudicate", Use::Tests)]),
-            []
-        );
+        assert_eq!(faults(ALL, &[edge("fak-comm", "fak-a2achan", Use::Product)]).len(), 1);
+        assert_eq!(faults(ALL, &[edge("fak-comm", "fak-a2achan", Use::Tests)]), []);
+        assert_eq!(faults(ALL, &[edge("fak-sharedtask", "fak-adjudicate", Use::Tests)]), []);
     }
 
     #[test]
     fn an_edge_that_goes_down_but_is_not_drawn_fails() {
-        let found = faults(
-            ALL,
-            &[edge("fak-sharedtask", "fak-adjudicate", Use::Product)],
-        );
-        assert!(
-            matches!(found.as_slice(), [(_, what, _)] if what.contains("is not drawn")),
-            "{found:?}"
-        );
+        let found = faults(ALL, &[edge("fak-sharedtask", "fak-adjudicate", Use::Product)]);
+        assert!(matches!(found.as_slice(), [(_, what, _)] if what.contains("is not drawn")), "{found:?}");
     }
 
     #[test]
     fn tests_may_not_reach_up() {
-        for (from, to) in [
-            ("fak-abi", "fak-adjudicate"),
-            ("fak-comm", "fak-sharedtask"),
-            ("fak-cli", "xtask"),
-        ] {
+        for (from, to) in
+            [("fak-abi", "fak-adjudicate"), ("fak-comm", "fak-sharedtask"), ("fak-cli", "xtask")]
+        {
             let found = faults(ALL, &[edge(from, to, Use::Tests)]);
-            assert!(
-                matches!(found.as_slice(), [(_, what, _)] if what.contains("goes up")),
-                "{found:?}"
-            );
+            assert!(matches!(found.as_slice(), [(_, what, _)] if what.contains("goes up")), "{found:?}");
         }
     }
 
     #[test]
     fn a_crate_without_a_layer_is_an_error() {
-        let found = faults(
-            &["fak-abi", "fak-new"],
-            &[edge("fak-new", "fak-abi", Use::Product)],
-        );
-        assert!(
-            matches!(found.as_slice(), [(place, _, _)] if place == "fak-new"),
-            "{found:?}"
-        );
+        let found = faults(&["fak-abi", "fak-new"], &[edge("fak-new", "fak-abi", Use::Product)]);
+        assert!(matches!(found.as_slice(), [(place, _, _)] if place == "fak-new"), "{found:?}");
     }
 
     #[test]
     fn reserved_libraries_stay_where_they_are_even_in_tests() {
-        assert_eq!(
-            faults(ALL, &[edge("fak-sharedtask", "jsonschema", Use::Tests)]).len(),
-            1
-        );
-        assert_eq!(
-            faults(ALL, &[edge("fak-abi", "tokio", Use::Product)]).len(),
-            1
-        );
+        assert_eq!(faults(ALL, &[edge("fak-sharedtask", "jsonschema", Use::Tests)]).len(), 1);
+        assert_eq!(faults(ALL, &[edge("fak-abi", "tokio", Use::Product)]).len(), 1);
         assert_eq!(faults(ALL, &[edge("fak-abi", "tokio", Use::Tests)]), []);
         assert_eq!(faults(ALL, &[edge("fak-abi", "serde", Use::Product)]), []);
     }

@@ -12,10 +12,7 @@ use crate::{error::TaskError, repo::Repo, report::Report};
 
 /// Judges the workspace as cargo describes it.
 pub(crate) fn check(repo: &Repo) -> Result<Report, TaskError> {
-    let metadata = MetadataCommand::new()
-        .current_dir(repo.root())
-        .no_deps()
-        .exec()?;
+    let metadata = MetadataCommand::new().current_dir(repo.root()).no_deps().exec()?;
     let mut crates = Vec::new();
     let mut edges = Vec::new();
     for package in metadata.workspace_packages() {
@@ -25,18 +22,11 @@ pub(crate) fn check(repo: &Repo) -> Result<Report, TaskError> {
                 DependencyKind::Development => Use::Tests,
                 _ => Use::Product,
             };
-            edges.push(Edge {
-                from: package.name.to_string(),
-                to: dependency.name.clone(),
-                used_for,
-            });
+            edges.push(Edge { from: package.name.to_string(), to: dependency.name.clone(), used_for });
         }
     }
     let mut report = Report::new("layering");
-    let own = edges
-        .iter()
-        .filter(|edge| crates.contains(&edge.to))
-        .count();
+    let own = edges.iter().filter(|edge| crates.contains(&edge.to)).count();
     report.fact(format!("{} crates, {own} edges between them", crates.len()));
     report.findings = judge::judge(&crates, &edges);
     Ok(report)

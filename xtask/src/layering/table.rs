@@ -17,61 +17,19 @@ pub(crate) const KERNEL: &str = "fak-adjudicate";
 
 /// Every crate of the workspace.
 pub(crate) const TABLE: &[Place] = &[
-    Place {
-        name: "fak-abi",
-        layer: 0,
-        may_use: &[],
-    },
-    Place {
-        name: "fak-adjudicate",
-        layer: 1,
-        may_use: &["fak-abi"],
-    },
-    Place {
-        name: "fak-a2achan",
-        layer: 1,
-        may_use: &["fak-abi"],
-    },
-    Place {
-        name: "fak-comm",
-        layer: 1,
-        may_use: &["fak-abi"],
-    },
-    Place {
-        name: "fak-sharedtask",
-        layer: 2,
-        may_use: &["fak-abi", "fak-a2achan"],
-    },
-    Place {
-        name: "fak-agenttopo",
-        layer: 2,
-        may_use: &["fak-abi", "fak-comm"],
-    },
-    Place {
-        name: "fak-scenario",
-        layer: 3,
-        may_use: BELOW_SCENARIO,
-    },
-    Place {
-        name: "fak-cli",
-        layer: 4,
-        may_use: BELOW_CLI,
-    },
-    Place {
-        name: "xtask",
-        layer: 5,
-        may_use: &["fak-scenario"],
-    },
+    Place { name: "fak-abi", layer: 0, may_use: &[] },
+    Place { name: "fak-adjudicate", layer: 1, may_use: &["fak-abi"] },
+    Place { name: "fak-a2achan", layer: 1, may_use: &["fak-abi"] },
+    Place { name: "fak-comm", layer: 1, may_use: &["fak-abi"] },
+    Place { name: "fak-sharedtask", layer: 2, may_use: &["fak-abi", "fak-a2achan"] },
+    Place { name: "fak-agenttopo", layer: 2, may_use: &["fak-abi", "fak-comm"] },
+    Place { name: "fak-scenario", layer: 3, may_use: BELOW_SCENARIO },
+    Place { name: "fak-cli", layer: 4, may_use: BELOW_CLI },
+    Place { name: "xtask", layer: 5, may_use: &["fak-scenario"] },
 ];
 
-const BELOW_SCENARIO: &[&str] = &[
-    "fak-abi",
-    "fak-adjudicate",
-    "fak-a2achan",
-    "fak-comm",
-    "fak-sharedtask",
-    "fak-agenttopo",
-];
+const BELOW_SCENARIO: &[&str] =
+    &["fak-abi", "fak-adjudicate", "fak-a2achan", "fak-comm", "fak-sharedtask", "fak-agenttopo"];
 
 const BELOW_CLI: &[&str] = &[
     "fak-abi",
@@ -92,10 +50,8 @@ pub(crate) const RESERVED: &[(&str, &[&str])] = &[
 ];
 
 /// The crate that has no async, no I/O, no lock and no global, and libraries that would bring one (tests may use them).
-pub(crate) const BARE: (&str, &[&str]) = (
-    "fak-abi",
-    &["tokio", "parking_lot", "dashmap", "arc-swap", "tracing"],
-);
+pub(crate) const BARE: (&str, &[&str]) =
+    ("fak-abi", &["tokio", "parking_lot", "dashmap", "arc-swap", "tracing"]);
 
 /// The table row of a crate.
 pub(crate) fn place(name: &str) -> Option<&'static Place> {
@@ -111,11 +67,7 @@ mod tests {
         for from in TABLE {
             for name in from.may_use {
                 let to = place(name).unwrap_or_else(|| panic!("{name} is not in the table"));
-                assert!(
-                    to.layer < from.layer,
-                    "{} -> {name} does not go down",
-                    from.name
-                );
+                assert!(to.layer < from.layer, "{} -> {name} does not go down", from.name);
             }
         }
     }

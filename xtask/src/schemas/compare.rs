@@ -40,10 +40,7 @@ pub(super) fn compare(repo: &Repo, ours: &Schemas, report: &mut Report) -> Resul
         if shown == 0 {
             report.missing(format!("a fixture of {}", public.name));
         }
-        report.fact(format!(
-            "{}: agrees with the public schema on {shown} instances",
-            public.name
-        ));
+        report.fact(format!("{}: agrees with the public schema on {shown} instances", public.name));
     }
     Ok(())
 }
@@ -63,40 +60,24 @@ fn fixtures(repo: &Repo) -> Result<Vec<(PathBuf, Value)>, TaskError> {
 
 /// The records and events inside a journal, which its own schema leaves open.
 fn inside(journal: &Value) -> impl Iterator<Item = &Value> {
-    let entries = journal
-        .get("entries")
-        .and_then(Value::as_array)
-        .into_iter()
-        .flatten();
+    let entries = journal.get("entries").and_then(Value::as_array).into_iter().flatten();
     let parts = entries.flat_map(|entry| [entry.get("event"), entry.get("record")]);
     parts.chain([journal.get("initial")]).flatten()
 }
 
 /// Shows a fixture and its changes to both, and says how many there were.
-fn differ(
-    ours: &Schema,
-    public: &Schema,
-    fixture: &Value,
-    file: &str,
-    report: &mut Report,
-) -> usize {
+fn differ(ours: &Schema, public: &Schema, fixture: &Value, file: &str, report: &mut Report) -> usize {
     let mut shown = 0;
     for (change, instance) in changes(fixture) {
         shown += 1;
         let (wanted, got) = (public.accepts(&instance), ours.accepts(&instance));
         let null_list = public.name == "fak.shared-task.v1"
-            && NULL_LISTS
-                .iter()
-                .any(|path| instance.pointer(path).is_some_and(Value::is_null));
+            && NULL_LISTS.iter().any(|path| instance.pointer(path).is_some_and(Value::is_null));
         if wanted != got && !(null_list && got) {
             let verb = |accepts: bool| if accepts { "accepts" } else { "refuses" };
             report.finding(
                 format!("{}: {file} with {change}", ours.file),
-                format!(
-                    "ours {} it and the public schema {} it",
-                    verb(got),
-                    verb(wanted)
-                ),
+                format!("ours {} it and the public schema {} it", verb(got), verb(wanted)),
                 "make ours accept exactly what the public one does",
             );
         }
@@ -157,19 +138,10 @@ fn places(instance: &Value) -> Vec<String> {
     while let Some((path, value)) = open.pop() {
         match value {
             Value::Object(members) => {
-                open.extend(
-                    members
-                        .iter()
-                        .map(|(name, member)| (format!("{path}/{name}"), member)),
-                );
+                open.extend(members.iter().map(|(name, member)| (format!("{path}/{name}"), member)));
             }
             Value::Array(items) => {
-                open.extend(
-                    items
-                        .iter()
-                        .enumerate()
-                        .map(|(index, item)| (format!("{path}/{index}"), item)),
-                );
+                open.extend(items.iter().enumerate().map(|(index, item)| (format!("{path}/{index}"), item)));
             }
             _ => {}
         }

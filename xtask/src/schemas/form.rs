@@ -10,18 +10,10 @@ use crate::report::Report;
 
 /// Judges one schema.
 pub(super) fn judge(schema: &Schema, report: &mut Report) {
-    let id = schema
-        .text
-        .get("$id")
-        .and_then(Value::as_str)
-        .unwrap_or_default();
+    let id = schema.text.get("$id").and_then(Value::as_str).unwrap_or_default();
     let expected = format!("{ID}{}", schema.name);
     if id != expected {
-        report.finding(
-            &schema.file,
-            format!("its `$id` is \"{id}\""),
-            format!("name it \"{expected}\""),
-        );
+        report.finding(&schema.file, format!("its `$id` is \"{id}\""), format!("name it \"{expected}\""));
     }
     let file = format!("schemas/{}.json", file_stem(&schema.name));
     if schema.file != file {
@@ -45,12 +37,7 @@ pub(super) fn judge(schema: &Schema, report: &mut Report) {
                 }
             }
             Value::Array(items) => {
-                open.extend(
-                    items
-                        .iter()
-                        .enumerate()
-                        .map(|(index, item)| (format!("{path}/{index}"), item)),
-                );
+                open.extend(items.iter().enumerate().map(|(index, item)| (format!("{path}/{index}"), item)));
             }
             _ => {}
         }
@@ -82,9 +69,7 @@ fn undescribed(
 
 /// `fak.a2a.worker-status.v1` is in `a2a-worker-status.v1.json`.
 fn file_stem(name: &str) -> String {
-    name.strip_prefix("fak.")
-        .unwrap_or(name)
-        .replacen("a2a.", "a2a-", 1)
+    name.strip_prefix("fak.").unwrap_or(name).replacen("a2a.", "a2a-", 1)
 }
 
 /// A definition of one name means one thing in every schema that has it.
@@ -117,10 +102,7 @@ mod tests {
 
     #[test]
     fn files_are_named_after_what_they_are_for() {
-        assert_eq!(
-            file_stem("fak.a2a.worker-status.v1"),
-            "a2a-worker-status.v1"
-        );
+        assert_eq!(file_stem("fak.a2a.worker-status.v1"), "a2a-worker-status.v1");
         assert_eq!(file_stem("fak.shared-task.v1"), "shared-task.v1");
     }
 }

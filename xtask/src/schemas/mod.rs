@@ -40,10 +40,7 @@ pub(crate) fn check(repo: &Repo) -> Result<Report, TaskError> {
         form::judge(schema, &mut report);
     }
     form::agree(&schemas, &mut report);
-    report.fact(format!(
-        "{} schemas valid against their meta-schema",
-        schemas.iter().count()
-    ));
+    report.fact(format!("{} schemas valid against their meta-schema", schemas.iter().count()));
     compare::compare(repo, &schemas, &mut report)?;
     Ok(report)
 }

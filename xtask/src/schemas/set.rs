@@ -66,17 +66,10 @@ impl Schemas {
                 );
                 continue;
             }
-            let validator = match jsonschema::options()
-                .should_validate_formats(true)
-                .build(&text)
-            {
+            let validator = match jsonschema::options().should_validate_formats(true).build(&text) {
                 Ok(validator) => validator,
                 Err(error) => {
-                    report.finding(
-                        file,
-                        format!("cannot be compiled: {error}"),
-                        "mend the schema",
-                    );
+                    report.finding(file, format!("cannot be compiled: {error}"), "mend the schema");
                     continue;
                 }
             };
@@ -88,15 +81,7 @@ impl Schemas {
                 );
                 continue;
             };
-            schemas.insert(
-                name.clone(),
-                Schema {
-                    name,
-                    file,
-                    text,
-                    validator,
-                },
-            );
+            schemas.insert(name.clone(), Schema { name, file, text, validator });
         }
         Ok(Self(schemas))
     }
@@ -119,13 +104,8 @@ impl Schemas {
 
 /// The name a schema is for.
 fn declared(text: &Value) -> Option<String> {
-    let by_envelope = text
-        .pointer("/properties/schema/const")
-        .and_then(Value::as_str);
-    let by_id = text
-        .get("$id")
-        .and_then(Value::as_str)
-        .and_then(|id| id.strip_prefix(ID));
+    let by_envelope = text.pointer("/properties/schema/const").and_then(Value::as_str);
+    let by_id = text.get("$id").and_then(Value::as_str).and_then(|id| id.strip_prefix(ID));
     by_envelope.or(by_id).map(str::to_owned)
 }
 

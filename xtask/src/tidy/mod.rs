@@ -20,20 +20,12 @@ pub(crate) fn check(repo: &Repo) -> Result<Report, TaskError> {
         for fault in rules::faults(&source) {
             let place = format!("{}:{}", source.path, fault.line);
             match source.excuse(fault.line, fault.rule) {
-                Some(reason) => {
-                    excused.push(format!("excused {place} from {}: {reason}", fault.rule))
-                }
-                None => {
-                    report.finding(place, format!("{} ({})", fault.what, fault.rule), fault.fix)
-                }
+                Some(reason) => excused.push(format!("excused {place} from {}: {reason}", fault.rule)),
+                None => report.finding(place, format!("{} ({})", fault.what, fault.rule), fault.fix),
             }
         }
     }
-    report.fact(format!(
-        "{} files, {lines} lines, {} rules",
-        files.len(),
-        rules::COUNT
-    ));
+    report.fact(format!("{} files, {lines} lines, {} rules", files.len(), rules::COUNT));
     report.facts.append(&mut excused);
     Ok(report)
 }

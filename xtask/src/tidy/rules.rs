@@ -59,13 +59,9 @@ const LINE_RULES: &[LineRule] = &[
     },
     LineRule {
         name: "print",
-        applies: |source, line| {
-            source.target == Target::Product && !line.test && !prints(&source.krate)
-        },
+        applies: |source, line| source.target == Target::Product && !line.test && !prints(&source.krate),
         broken: |code| {
-            ["print", "println", "eprint", "eprintln", "dbg"]
-                .iter()
-                .any(|name| has_macro(code, name))
+            ["print", "println", "eprint", "eprintln", "dbg"].iter().any(|name| has_macro(code, name))
                 || code.contains("io::stdout")
                 || code.contains("io::stderr")
         },
@@ -78,16 +74,9 @@ const LINE_RULES: &[LineRule] = &[
             source.target == Target::Product && !line.test && layer(&source.krate) < Some(3)
         },
         broken: |code| {
-            [
-                "std::fs",
-                "fs::",
-                "File::",
-                "OpenOptions",
-                "env::var",
-                "env::current_dir",
-            ]
-            .iter()
-            .any(|name| starts_word(code, name))
+            ["std::fs", "fs::", "File::", "OpenOptions", "env::var", "env::current_dir"]
+                .iter()
+                .any(|name| starts_word(code, name))
         },
         what: "a crate below L3 that looks at the machine",
         fix: "take the text, or an `std::io::Read`/`Write`, from the caller",
@@ -114,12 +103,7 @@ pub(super) fn faults(source: &Source) -> Vec<Fault> {
         for rule in LINE_RULES {
             if (rule.applies)(source, line) && (rule.broken)(&line.code) {
                 let what = format!("{}: `{}`", rule.what, line.raw.trim());
-                faults.push(Fault {
-                    line: index + 1,
-                    rule: rule.name,
-                    what,
-                    fix: rule.fix,
-                });
+                faults.push(Fault { line: index + 1, rule: rule.name, what, fix: rule.fix });
             }
         }
     }
@@ -137,12 +121,8 @@ fn too_long(source: &Source) -> Option<Fault> {
 }
 
 fn without_opening(source: &Source) -> Option<Fault> {
-    let first = source
-        .lines
-        .iter()
-        .map(|line| line.raw.trim())
-        .find(|line| !line.is_empty())
-        .unwrap_or_default();
+    let first =
+        source.lines.iter().map(|line| line.raw.trim()).find(|line| !line.is_empty()).unwrap_or_default();
     let opens = first.starts_with("//!") || first.starts_with("#![doc = include_str!");
     (!opens).then(|| Fault {
         line: 1,
@@ -176,28 +156,13 @@ fn defines(code: &str) -> bool {
         .split(|character: char| !character.is_alphanumeric() && character != '_')
         .filter(|word| !word.is_empty());
     let first = words.find(|word| {
-        !matches!(
-            *word,
-            "pub" | "crate" | "super" | "in" | "async" | "const" | "unsafe" | "extern"
-        )
+        !matches!(*word, "pub" | "crate" | "super" | "in" | "async" | "const" | "unsafe" | "extern")
     });
     let item = matches!(
         first,
-        Some(
-            "fn" | "struct"
-                | "enum"
-                | "trait"
-                | "impl"
-                | "type"
-                | "static"
-                | "union"
-                | "macro_rules"
-        )
+        Some("fn" | "struct" | "enum" | "trait" | "impl" | "type" | "static" | "union" | "macro_rules")
     );
-    let constant = code
-        .trim_start()
-        .trim_start_matches("pub ")
-        .starts_with("const ");
+    let constant = code.trim_start().trim_start_matches("pub ").starts_with("const ");
     let module_with_body = first == Some("mod") && code.contains('{');
     item || constant || module_with_body
 }
@@ -214,8 +179,8 @@ fn prints(krate: &str) -> bool {
 /// `static mut`, a `static` with interior mutability, or a macro that makes one.
 fn is_global_state(code: &str) -> bool {
     const CELLS: &[&str] = &[
-        "Mutex", "RwLock", "Atomic", "OnceLock", "OnceCell", "LazyLock", "LazyCell", "Cell<",
-        "RefCell", "DashMap", "ArcSwap", "Once",
+        "Mutex", "RwLock", "Atomic", "OnceLock", "OnceCell", "LazyLock", "LazyCell", "Cell<", "RefCell",
+        "DashMap", "ArcSwap", "Once",
     ];
     if has_macro(code, "thread_local") || has_word(code, "lazy_static") {
         return true;
@@ -225,10 +190,7 @@ fn is_global_state(code: &str) -> bool {
     };
     // `&'static T` and `T: 'static` are lifetimes.
     if before.ends_with('\'')
-        || before
-            .chars()
-            .next_back()
-            .is_some_and(|last| last.is_alphanumeric() || last == '_')
+        || before.chars().next_back().is_some_and(|last| last.is_alphanumeric() || last == '_')
     {
         return false;
     }
@@ -269,10 +231,7 @@ mod tests {
     use super::*;
 
     fn broken(path: &str, text: &str) -> Vec<&'static str> {
-        faults(&Source::read(path, text))
-            .into_iter()
-            .map(|fault| fault.rule)
-            .collect()
+        faults(&Source::read(path, text)).into_iter().map(|fault| fault.rule).collect()
     }
 
     fn line(path: &str, code: &str) -> Vec<&'static str> {
@@ -295,17 +254,9 @@ mod tests {
             (LOW, "let out = std::io::stdout();", "print"),
             (LOW, "use std::fs;", "files"),
             (LOW, "let file = File::open(path);", "files"),
-            (
-                "crates/fak-agenttopo/src/x.rs",
-                "let text = fs::read(path);",
-                "files",
-            ),
+            ("crates/fak-agenttopo/src/x.rs", "let text = fs::read(path);", "files"),
             (LOW, "static mut N: u8 = 0;", "global"),
-            (
-                LOW,
-                "pub static N: AtomicU64 = AtomicU64::new(0);",
-                "global",
-            ),
+            (LOW, "pub static N: AtomicU64 = AtomicU64::new(0);", "global"),
             (CLI, "static N: LazyLock<u8> = LazyLock::new(f);", "global"),
             (LOW, "thread_local! { }", "global"),
         ] {
@@ -322,15 +273,9 @@ mod tests {
             (LOW, "static NAME: &str = \"\";"),
             (LOW, "#[cfg(test)] mod tests { fn f() { println!(); } }"),
             (LOW, "reader.read_to_string(&mut text)"),
-            (
-                LOW,
-                "async fn f(timer: &dyn Timer) { timer.sleep(d).await }",
-            ),
+            (LOW, "async fn f(timer: &dyn Timer) { timer.sleep(d).await }"),
             (CLI, "println!(); let text = fs::read(path);"),
-            (
-                TEST,
-                "static N: AtomicU64 = AtomicU64::new(0); println!(); let f = File::open(p);",
-            ),
+            (TEST, "static N: AtomicU64 = AtomicU64::new(0); println!(); let f = File::open(p);"),
             ("crates/fak-abi/examples/x.rs", "println!();"),
         ] {
             assert_eq!(line(path, code), [""; 0], "{code}");
@@ -341,10 +286,7 @@ mod tests {
     fn a_module_opens_with_what_lives_in_it() {
         assert_eq!(broken(LOW, "\nfn f() {}"), ["opening"]);
         assert_eq!(broken(LOW, ""), ["opening"]);
-        assert_eq!(
-            broken(LOW, "#![doc = include_str!(\"../README.md\")]"),
-            [""; 0]
-        );
+        assert_eq!(broken(LOW, "#![doc = include_str!(\"../README.md\")]"), [""; 0]);
     }
 
     #[test]

@@ -40,22 +40,15 @@ impl Source {
     /// Reads a file's text; the path decides crate and target.
     pub(super) fn read(path: &str, text: &str) -> Self {
         let parts: Vec<&str> = path.split('/').collect();
-        let krate = if parts.first() == Some(&"crates") {
-            parts.get(1)
-        } else {
-            parts.first()
-        };
-        let target = if parts
-            .iter()
-            .any(|part| matches!(*part, "tests" | "benches"))
-            && !parts.contains(&"src")
-        {
-            Target::Tests
-        } else if parts.contains(&"examples") && !parts.contains(&"src") {
-            Target::Example
-        } else {
-            Target::Product
-        };
+        let krate = if parts.first() == Some(&"crates") { parts.get(1) } else { parts.first() };
+        let target =
+            if parts.iter().any(|part| matches!(*part, "tests" | "benches")) && !parts.contains(&"src") {
+                Target::Tests
+            } else if parts.contains(&"examples") && !parts.contains(&"src") {
+                Target::Example
+            } else {
+                Target::Product
+            };
         let code = blank(text);
         let test = marked(&code, "#[cfg(test)]");
         let doctest = marked(&code, "#[cfg(doctest)]");
@@ -70,25 +63,17 @@ impl Source {
                 doctest: *doctest,
             })
             .collect();
-        Self {
-            path: path.to_owned(),
-            krate: krate.copied().unwrap_or_default().to_owned(),
-            target,
-            lines,
-        }
+        Self { path: path.to_owned(), krate: krate.copied().unwrap_or_default().to_owned(), target, lines }
     }
 
     /// The reason given for breaking a rule on a line: `// tidy: allow(rule): reason` there or on the line before. Without a
     /// reason it is no excuse.
     pub(super) fn excuse(&self, line: usize, rule: &str) -> Option<String> {
         let marker = format!("// tidy: allow({rule}): ");
-        [line.checked_sub(1), line.checked_sub(2)]
-            .into_iter()
-            .flatten()
-            .find_map(|index| {
-                let (_, reason) = self.lines.get(index)?.raw.split_once(&marker)?;
-                (!reason.trim().is_empty()).then(|| reason.trim().to_owned())
-            })
+        [line.checked_sub(1), line.checked_sub(2)].into_iter().flatten().find_map(|index| {
+            let (_, reason) = self.lines.get(index)?.raw.split_once(&marker)?;
+            (!reason.trim().is_empty()).then(|| reason.trim().to_owned())
+        })
     }
 }
 
@@ -146,11 +131,7 @@ pub(super) fn blank(text: &str) -> String {
                     step = 2;
                 }
                 ('*', '/') => {
-                    mode = if depth == 1 {
-                        Mode::Code
-                    } else {
-                        Mode::BlockComment(depth - 1)
-                    };
+                    mode = if depth == 1 { Mode::Code } else { Mode::BlockComment(depth - 1) };
                     step = 2;
                 }
                 _ => {}
@@ -179,18 +160,14 @@ pub(super) fn blank(text: &str) -> String {
 }
 
 fn in_word(out: &str) -> bool {
-    out.chars()
-        .next_back()
-        .is_some_and(|last| last.is_alphanumeric() || last == '_')
+    out.chars().next_back().is_some_and(|last| last.is_alphanumeric() || last == '_')
 }
 
 /// Whether what was written ends in the `b` or `c` of `br"…"`, standing alone.
 fn ends_with_byte_prefix(out: &str) -> bool {
     let mut last = out.chars().rev();
     matches!(last.next(), Some('b' | 'c'))
-        && !last
-            .next()
-            .is_some_and(|before| before.is_alphanumeric() || before == '_')
+        && !last.next().is_some_and(|before| before.is_alphanumeric() || before == '_')
 }
 
 /// The length of a character literal that starts here; `None` for a lifetime.
@@ -198,9 +175,7 @@ fn char_literal(chars: &[char], start: usize) -> Option<usize> {
     let at = |offset: usize| chars.get(start + offset).copied();
     if at(1)? == '\\' {
         // The longest escape is `'\u{10FFFF}'`.
-        return (3..13)
-            .find(|offset| at(*offset) == Some('\''))
-            .map(|offset| offset + 1);
+        return (3..13).find(|offset| at(*offset) == Some('\'')).map(|offset| offset + 1);
     }
     (at(2)? == '\'').then_some(3)
 }
@@ -280,42 +255,22 @@ mod tests {
             "fn a() {}\n#[cfg(test)]\nmod tests {\n    fn b() {}\n}\nfn c() {}\n#[cfg(test)]\nuse d;\nfn e() {}",
         );
         let marks: Vec<bool> = source.lines.iter().map(|line| line.test).collect();
-        assert_eq!(
-            marks,
-            [false, true, true, true, true, false, true, true, false]
-        );
-        assert_eq!(
-            (source.krate.as_str(), source.target),
-            ("fak-abi", Target::Product)
-        );
+        assert_eq!(marks, [false, true, true, true, true, false, true, true, false]);
+        assert_eq!((source.krate.as_str(), source.target), ("fak-abi", Target::Product));
     }
 
     #[test]
     fn the_path_decides_the_target() {
-        assert_eq!(
-            Source::read("crates/fak-abi/tests/it/main.rs", "").target,
-            Target::Tests
-        );
-        assert_eq!(
-            Source::read("crates/fak-abi/benches/x.rs", "").target,
-            Target::Tests
-        );
-        assert_eq!(
-            Source::read("crates/fak-abi/examples/x.rs", "").target,
-            Target::Example
-        );
-        assert_eq!(
-            Source::read("xtask/src/tests/x.rs", "").target,
-            Target::Product
-        );
+        assert_eq!(Source::read("crates/fak-abi/tests/it/main.rs", "").target, Target::Tests);
+        assert_eq!(Source::read("crates/fak-abi/benches/x.rs", "").target, Target::Tests);
+        assert_eq!(Source::read("crates/fak-abi/examples/x.rs", "").target, Target::Example);
+        assert_eq!(Source::read("xtask/src/tests/x.rs", "").target, Target::Product);
     }
 
     #[test]
     fn an_excuse_needs_a_reason() {
-        let source = Source::read(
-            "xtask/src/x.rs",
-            "// tidy: allow(rule): because\na\n// tidy: allow(rule): \nb",
-        );
+        let source =
+            Source::read("xtask/src/x.rs", "// tidy: allow(rule): because\na\n// tidy: allow(rule): \nb");
         assert_eq!(source.excuse(2, "rule").as_deref(), Some("because"));
         assert_eq!(source.excuse(4, "rule"), None);
         assert_eq!(source.excuse(2, "other"), None);

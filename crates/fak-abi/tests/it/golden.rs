@@ -31,9 +31,9 @@ fn items(source: &str, file: &str, out: &mut BTreeSet<String>) {
         open.retain(|(at, ..)| *at < indent);
         let parent = open.last().map_or(String::new(), |(_, name, _)| format!("{name}::"));
         let members = open.last().is_some_and(|(at, _, members)| *members && indent == at + 4);
-        if let Some(item) = text.strip_prefix("pub ").and_then(head).or_else(|| {
-            members.then(|| member(text)).flatten()
-        }) {
+        if let Some(item) =
+            text.strip_prefix("pub ").and_then(head).or_else(|| members.then(|| member(text)).flatten())
+        {
             out.insert(format!("{file}: {parent}{item}"));
         }
         if text.ends_with('{') {
@@ -50,7 +50,8 @@ fn items(source: &str, file: &str, out: &mut BTreeSet<String>) {
 fn head(text: &str) -> Option<String> {
     let text = text.trim_start_matches("const fn ").trim_start_matches("fn ");
     let name: String = text.chars().take_while(|c| c.is_alphanumeric() || " _".contains(*c)).collect();
-    (!name.starts_with("use ") && !name.starts_with("mod ") && !name.trim().is_empty()).then(|| name.trim().to_owned())
+    (!name.starts_with("use ") && !name.starts_with("mod ") && !name.trim().is_empty())
+        .then(|| name.trim().to_owned())
 }
 
 /// A variant with its number and written name, or a trait's method.
@@ -58,7 +59,8 @@ fn member(text: &str) -> Option<String> {
     if let Some(method) = text.strip_prefix("fn ") {
         return Some(method.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect());
     }
-    text.starts_with(|c: char| c.is_ascii_uppercase()).then(|| text.trim_end_matches([',', '{', ' ']).to_owned())
+    text.starts_with(|c: char| c.is_ascii_uppercase())
+        .then(|| text.trim_end_matches([',', '{', ' ']).to_owned())
 }
 
 /// The name of the item that a line opens: a type's own, or that of the type an `impl` is for.
