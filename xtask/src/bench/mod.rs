@@ -135,7 +135,8 @@ fn judge(comparison: &Comparison, estimates: &Estimates) -> Result<Measured, Tas
 }
 
 fn print(results: &[Measured]) -> Result<(), TaskError> {
-    let mut rows = vec![["row", "target", "measured", "spread", "", "what"].map(str::to_owned).to_vec()];
+    let mut rows =
+        vec![["row", "target", "measured", "spread", "outcome", "what"].map(str::to_owned).to_vec()];
     rows.extend(results.iter().map(|result| {
         let (measured, spread) = result.measured.map_or_else(
             || ("-".to_owned(), String::new()),

@@ -72,7 +72,63 @@ impl Comparison {
 }
 
 /// Every comparison, by row.
-pub(super) const ROWS: &[Comparison] = &[];
+pub(super) const ROWS: &[Comparison] = &[
+    KERNEL.row(1, "decide, 1 rung", "row1_decide_1").costs("decide", "bare", 2.5),
+    KERNEL.row(1, "decide, 8 rungs", "row1_decide_8").costs("decide", "bare", 2.5),
+    KERNEL.row(2, "decide with 1,000 rungs scoped to other tools", "row2_scoped_elsewhere").costs(
+        "elsewhere_1000",
+        "elsewhere_0",
+        1.1,
+    ),
+    KERNEL.row(3, "decide on 2 threads at once", "row3_threads").carries("threads_2", "threads_1", 2.0, 1.8),
+];
+
+const KERNEL: Bench = Bench { package: "fak-adjudicate", bench: "decide" };
+
+/// A bench target.
+#[derive(Clone, Copy, Debug)]
+struct Bench {
+    package: &'static str,
+    bench: &'static str,
+}
+
+/// A row without its comparison.
+struct Row {
+    row: u32,
+    what: &'static str,
+    bench: Bench,
+    group: &'static str,
+}
+
+impl Bench {
+    const fn row(self, row: u32, what: &'static str, group: &'static str) -> Row {
+        Row { row, what, bench: self, group }
+    }
+}
+
+impl Row {
+    /// The subject takes at most so many times the rival's time.
+    const fn costs(self, subject: &'static str, rival: &'static str, most: f64) -> Comparison {
+        self.compare(subject, rival, Measure::Cost, Bound::AtMost(most))
+    }
+
+    /// The subject, doing so many times the work an iteration, has at least so many times the rival's throughput.
+    const fn carries(self, subject: &'static str, rival: &'static str, work: f64, least: f64) -> Comparison {
+        self.compare(subject, rival, Measure::Rate(work), Bound::AtLeast(least))
+    }
+
+    const fn compare(
+        self,
+        subject: &'static str,
+        rival: &'static str,
+        measure: Measure,
+        bound: Bound,
+    ) -> Comparison {
+        let Row { row, what, bench: Bench { package, bench }, group } = self;
+        let rival = Some(rival);
+        Comparison { row, what, package, bench, group, subject, rival, rival_group: None, measure, bound }
+    }
+}
 
 #[cfg(test)]
 mod tests {
