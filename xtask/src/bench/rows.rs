@@ -10,8 +10,8 @@ pub(super) enum Measure {
     Cost,
     /// How many times the rival's throughput the subject has when it does this many times the work an iteration.
     Rate(f64),
-    /// The subject's own time in nanoseconds over this many things; there is no rival.
-    Each(f64),
+    /// The subject's own time, this many nanoseconds making one of the unit; there is no rival.
+    Own(f64, &'static str),
 }
 
 /// How far apart they may be.
@@ -36,8 +36,6 @@ pub(super) struct Comparison {
     pub(super) subject: &'static str,
     /// What it is compared with.
     pub(super) rival: Option<&'static str>,
-    /// The rival's group, where it is another.
-    pub(super) rival_group: Option<&'static str>,
     pub(super) measure: Measure,
     pub(super) bound: Bound,
 }
@@ -48,7 +46,7 @@ impl Comparison {
         match self.measure {
             Measure::Cost => subject.over(rival),
             Measure::Rate(work) => rival.over(subject).times(work),
-            Measure::Each(things) => subject.times(1.0 / things),
+            Measure::Own(each, _) => subject.times(1.0 / each),
         }
     }
 
@@ -66,8 +64,10 @@ impl Comparison {
             Bound::AtMost(most) => ("≤", most),
             Bound::AtLeast(least) => ("≥", least),
         };
-        let unit = if matches!(self.measure, Measure::Each(_)) { " ns" } else { "×" };
-        format!("{sign} {value}{unit}")
+        match self.measure {
+            Measure::Own(_, unit) => format!("{sign} {value} {unit}"),
+            _ => format!("{sign} {value}×"),
+        }
     }
 }
 
@@ -126,7 +126,7 @@ impl Row {
     ) -> Comparison {
         let Row { row, what, bench: Bench { package, bench }, group } = self;
         let rival = Some(rival);
-        Comparison { row, what, package, bench, group, subject, rival, rival_group: None, measure, bound }
+        Comparison { row, what, package, bench, group, subject, rival, measure, bound }
     }
 }
 
@@ -143,7 +143,7 @@ mod tests {
             group: "",
             subject: "",
             rival: None,
-            rival_group: None,
+
             measure,
             bound,
         }
@@ -156,7 +156,7 @@ mod tests {
             (Measure::Cost, Bound::AtMost(2.0), 2.0, true),
             (Measure::Cost, Bound::AtMost(1.9), 2.0, false),
             (Measure::Rate(4.0), Bound::AtLeast(1.8), 2.0, true),
-            (Measure::Each(100.0), Bound::AtMost(0.05), 0.1, false),
+            (Measure::Own(100.0, "things"), Bound::AtMost(0.05), 0.1, false),
         ] {
             let comparison = comparison(measure, bound);
             let got = comparison.value(subject, rival).median;
