@@ -22,9 +22,18 @@ pub(crate) enum Folded {
     Panic(RungName),
 }
 
-/// What a walk has seen so far. Allow and defer, the common answers, touch almost nothing.
+/// What a walk comes to. Allow is the common answer and carries the least.
+enum Walk {
+    Allow(RungName),
+    Deny(Refusal, RungName),
+    /// Something else was said: to be concluded out of the hot path.
+    Rare(Box<Rare>),
+    Nobody,
+}
+
+/// The uncommon opinions of a walk.
 #[derive(Default)]
-struct Seen {
+struct Rare {
     allow: Option<RungName>,
     indeterminate: Option<RungName>,
     transform: Option<(Ref, RungName)>,
@@ -40,61 +49,67 @@ pub(crate) fn fold(
     desk: &Desk<'_>,
     witnesses: &[Box<dyn WitnessResolver>],
 ) -> Folded {
-    if chain.rungs.is_empty() {
-        return Folded::Deny(Refusal::new(Reason::DefaultDeny, sites::EMPTY.site()), EMPTY_POLICY);
-    }
     // One landing pad for the whole walk; the cell says which rung was being asked.
     let asked = Cell::new(EMPTY_POLICY);
-    catch_unwind(AssertUnwindSafe(|| walk(chain, call, desk, witnesses, &asked)))
-        .unwrap_or_else(|_| Folded::Panic(asked.get()))
+    match catch_unwind(AssertUnwindSafe(|| walk(chain, call, desk, &asked))) {
+        Ok(Walk::Allow(by)) => Folded::Allow(by),
+        Ok(Walk::Deny(refusal, by)) => Folded::Deny(refusal, by),
+        Ok(Walk::Rare(rare)) => catch_unwind(AssertUnwindSafe(|| conclude(*rare, call, witnesses, &asked)))
+            .unwrap_or_else(|_| Folded::Panic(asked.get())),
+        Ok(Walk::Nobody) if chain.rungs.is_empty() => deny(Reason::DefaultDeny, sites::EMPTY, EMPTY_POLICY),
+        Ok(Walk::Nobody) => deny(Reason::DefaultDeny, sites::ALL_DEFER, ALL_DEFER),
+        Err(_) => Folded::Panic(asked.get()),
+    }
 }
 
 #[inline]
-fn walk(
-    chain: &Chain,
-    call: &ToolCall<'_>,
-    desk: &Desk<'_>,
-    witnesses: &[Box<dyn WitnessResolver>],
-    asked: &Cell<RungName>,
-) -> Folded {
-    let mut seen = Seen::default();
+fn walk(chain: &Chain, call: &ToolCall<'_>, desk: &Desk<'_>, asked: &Cell<RungName>) -> Walk {
+    let mut allow: Option<RungName> = None;
+    let mut rare: Option<Box<Rare>> = None;
     for rung in &chain.rungs {
         asked.set(rung.name);
         match rung.judge.judge(call, desk) {
             Opinion::Defer => {}
             Opinion::Allow => {
-                seen.allow.get_or_insert(rung.name);
+                allow.get_or_insert(rung.name);
             }
-            Opinion::Deny(refusal) => return Folded::Deny(refusal, rung.name),
-            rare => {
-                if let Some(end) = rarely(&mut seen, rare, rung.name, call) {
-                    return end;
+            Opinion::Deny(refusal) => return Walk::Deny(refusal, rung.name),
+            said => {
+                if let Some(refusal) = rarely(rare.get_or_insert_default(), said, rung.name, call) {
+                    return Walk::Deny(refusal, rung.name);
                 }
             }
         }
     }
-    conclude(seen, call, witnesses, asked)
+    match (rare, allow) {
+        (Some(mut rare), _) => {
+            rare.allow = allow;
+            Walk::Rare(rare)
+        }
+        (None, Some(by)) => Walk::Allow(by),
+        (None, None) => Walk::Nobody,
+    }
 }
 
-/// The uncommon opinions, out of the hot loop.
+/// Keeps an uncommon opinion, or refuses because of it.
 #[cold]
-fn rarely(seen: &mut Seen, opinion: Opinion, by: RungName, call: &ToolCall<'_>) -> Option<Folded> {
+fn rarely(rare: &mut Rare, opinion: Opinion, by: RungName, call: &ToolCall<'_>) -> Option<Refusal> {
     match opinion {
         Opinion::Indeterminate => {
-            seen.indeterminate.get_or_insert(by);
+            rare.indeterminate.get_or_insert(by);
         }
         Opinion::Quarantine => {
-            seen.quarantine.get_or_insert(by);
+            rare.quarantine.get_or_insert(by);
         }
-        Opinion::RequireWitness(claim) => seen.claims.push((claim, by)),
+        Opinion::RequireWitness(claim) => rare.claims.push((claim, by)),
         Opinion::Transform(args) => {
-            if seen.transform.is_some() {
-                return Some(deny(Reason::Malformed, sites::TWO_TRANSFORMS, by));
+            if rare.transform.is_some() {
+                return Some(Refusal::new(Reason::Malformed, sites::TWO_TRANSFORMS.site()));
             }
             if !within_limits(call.body(), &args) {
-                return Some(deny(Reason::TrustViolation, sites::TRANSFORM_LIMIT, by));
+                return Some(Refusal::new(Reason::TrustViolation, sites::TRANSFORM_LIMIT.site()));
             }
-            seen.transform = Some((args, by));
+            rare.transform = Some((args, by));
         }
         Opinion::Allow | Opinion::Defer | Opinion::Deny(_) => {}
     }
@@ -114,13 +129,14 @@ fn within_limits(before: Option<&Ref>, after: &Ref) -> bool {
     })
 }
 
+#[cold]
 fn conclude(
-    seen: Seen,
+    rare: Rare,
     call: &ToolCall<'_>,
     witnesses: &[Box<dyn WitnessResolver>],
     asked: &Cell<RungName>,
 ) -> Folded {
-    let Seen { allow, indeterminate, transform, quarantine, claims } = seen;
+    let Rare { allow, indeterminate, transform, quarantine, claims } = rare;
     // A refutation anywhere outweighs a claim that is merely unconfirmed (§3.4).
     let (mut witnessed, mut unconfirmed) = (None, None);
     for (claim, by) in &claims {

@@ -6,9 +6,9 @@ use std::task::{Context, Poll};
 
 use bytes::Bytes;
 use fak_abi::{
-    Admission, AgentHandle, Charge, Claim, Claiming, Clock, Event, EventKind, Explanation, Gate, Host, Id,
-    KernelTag, Opinion, Outcome, OwnedCall, Peer, Principal, Reason, Ref, Refusal, Resolver, ShareScope,
-    Taint, Ticket, TicketError, Timer, Tool, ToolCall, ToolResult, ToolToken, Verdict,
+    Admission, AgentHandle, AuditSlot, Charge, Claim, Claiming, Clock, Event, EventKind, Explanation, Gate,
+    Host, Id, KernelTag, Needs, Opinion, Outcome, OwnedCall, Peer, Permit, Principal, Reason, Ref, Refusal,
+    Resolver, ShareScope, Taint, Ticket, TicketError, Timer, Tool, ToolCall, ToolResult, ToolToken, Verdict,
 };
 
 use crate::kernel::{DETACHED, KERNEL, Kernel};
@@ -23,17 +23,13 @@ impl Gate for Kernel {
     #[inline]
     fn decide(&self, call: &ToolCall<'_>) -> Verdict {
         let act = as_act(call);
-        let cleared = match self.admission(act.as_ref().unwrap_or(call)) {
-            Admission::Refuse(verdict) => return verdict,
-            Admission::Permit(permit) => match permit.charge() {
-                Charge::Refuse(verdict) => return verdict,
-                Charge::Cleared(cleared) => cleared,
-            },
-        };
-        let args = cleared.transformed().cloned();
-        match (cleared.allow(0), args) {
-            (Verdict::Allow { by }, Some(args)) => Verdict::Transform { args, by },
-            (verdict, _) => verdict,
+        let call = act.as_ref().unwrap_or(call);
+        if !self.observes() {
+            return self.decide_unobserved(call);
+        }
+        match self.admission(call) {
+            Admission::Refuse(verdict) => verdict,
+            Admission::Permit(permit) => finish(permit),
         }
     }
 
@@ -217,11 +213,40 @@ fn as_act<'a>(call: &ToolCall<'a>) -> Option<ToolCall<'a>> {
     }
 }
 
+/// An act that is complete with its decision.
+fn finish(permit: Permit<'_>) -> Verdict {
+    match permit.charge() {
+        Charge::Refuse(verdict) => verdict,
+        Charge::Cleared(cleared) => {
+            let args = cleared.transformed().cloned();
+            match (cleared.allow(0), args) {
+                (Verdict::Allow { by }, Some(args)) => Verdict::Transform { args, by },
+                (verdict, _) => verdict,
+            }
+        }
+    }
+}
+
 fn once(ticket: &Ticket, result: ToolResult) -> Result<ToolResult, TicketError> {
     if ticket.spend() { Ok(result) } else { Err(TicketError::Spent) }
 }
 
 impl Kernel {
+    /// Nobody keeps books: the fold is all there is to do, unless a rung counts.
+    #[inline]
+    fn decide_unobserved(&self, call: &ToolCall<'_>) -> Verdict {
+        let (refusal, by) =
+            match self.precheck(call).and_then(|chain| Ok((chain.counts, self.judge(chain, call)?))) {
+                Ok((false, (by, None))) => return Verdict::allow(by),
+                Ok((counts, (by, args))) => {
+                    let needs = Needs { counts, observed: false };
+                    return finish(Permit::new(self, call, by, needs, AuditSlot::None).transform(args));
+                }
+                Err(refused) => refused,
+            };
+        Verdict::deny(refusal, by)
+    }
+
     fn mine(&self, agent: &AgentHandle, ticket: &Ticket) -> Result<(), TicketError> {
         let tag = self.seal().tag();
         if ticket.tag() == tag && agent.tag() == tag { Ok(()) } else { Err(TicketError::Foreign) }

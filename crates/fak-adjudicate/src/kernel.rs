@@ -39,6 +39,8 @@ pub struct Kernel {
     witnesses: Vec<Box<dyn WitnessResolver>>,
     emitters: Vec<Box<dyn Emitter>>,
     wanted: EventKinds,
+    /// An audit log is installed, or an emitter wants every decision.
+    observed: bool,
     pub(crate) edges: Vec<Arc<dyn Edges>>,
     audit: Option<Arc<dyn Auditor>>,
     pub(crate) pending: Pending,
@@ -82,6 +84,7 @@ impl Kernel {
             witnesses,
             emitters,
             wanted,
+            observed: audit.is_some() || wanted.holds(EventKind::Decide),
             edges,
             audit,
             pending,
@@ -215,7 +218,9 @@ impl Kernel {
             }
             Tool::Outside(_) => {}
         }
-        if call.is_cancelled() || call.deadline().is_some_and(|deadline| self.clock.now() >= deadline) {
+        if call.has_rider()
+            && (call.is_cancelled() || call.deadline().is_some_and(|deadline| self.clock.now() >= deadline))
+        {
             return deny(Reason::Misroute, sites::EXPIRED, KERNEL);
         }
         self.chains
@@ -251,8 +256,8 @@ impl Kernel {
 
     /// True if somebody wants to know about every decision.
     #[inline]
-    pub(crate) fn observes(&self) -> bool {
-        self.audit.is_some() || self.wanted.holds(EventKind::Decide)
+    pub(crate) const fn observes(&self) -> bool {
+        self.observed
     }
 
     /// A place in the audit queue, or the refusal by `audit`.
