@@ -3,10 +3,10 @@
 
 use std::sync::Arc;
 
+use fak_abi::{Id, Principal, Timestamp};
+
 use super::path::{Glob, Meeting, PathFault, Tree};
 use super::taxonomy::{Lane, Taxonomy};
-use crate::holder::Holder;
-use crate::time::Timestamp;
 
 /// What somebody wants to lease.
 #[derive(Clone, Copy, Debug)]
@@ -21,7 +21,7 @@ pub enum LaneRequest<'a> {
 #[derive(Clone, Debug)]
 pub struct Region {
     /// The lane, unless the lease is over globs.
-    pub lane: Option<Arc<str>>,
+    pub lane: Option<Id>,
     /// Whether it admits no other lease beside it.
     pub exclusive: bool,
     /// The paths.
@@ -30,7 +30,7 @@ pub struct Region {
 
 impl From<&Lane> for Region {
     fn from(lane: &Lane) -> Self {
-        Self { lane: Some(Arc::clone(&lane.name)), exclusive: lane.exclusive, tree: lane.tree.clone() }
+        Self { lane: Some(lane.name.clone()), exclusive: lane.exclusive, tree: lane.tree.clone() }
     }
 }
 
@@ -49,6 +49,14 @@ impl Region {
             .meets(&other.tree)
             .map(|Meeting { ours, theirs }| Why::Overlap { ours: text(ours), theirs: text(theirs) })
     }
+
+    /// Those of `leases` that may not be held beside this, in their order.
+    pub(super) fn in_the_way<'a>(&self, leases: impl Iterator<Item = &'a LiveLease>) -> Vec<InTheWay> {
+        let conflict = |lease: &LiveLease| {
+            self.conflicts(&lease.region).map(|why| InTheWay { lease: lease.clone(), why })
+        };
+        leases.filter_map(conflict).collect()
+    }
 }
 
 /// A lease somebody has.
@@ -57,7 +65,7 @@ pub struct LiveLease {
     /// Its fence, unique in its arbiter.
     pub fence: u64,
     /// Whose it is.
-    pub holder: Holder,
+    pub holder: Arc<Principal>,
     /// What it is over.
     pub region: Region,
     /// From this instant on it is expired.
@@ -88,15 +96,40 @@ pub enum Why {
     },
 }
 
-/// A lease in the way of a request.
+/// A lease in the way of a request, and why.
+#[derive(Clone, Debug)]
+pub struct InTheWay {
+    /// The lease.
+    pub lease: LiveLease,
+    /// Why it is in the way.
+    pub why: Why,
+}
+
+impl InTheWay {
+    /// As much of it as `asker` may know: of a holder that shares neither fleet nor tenant with it, neither
+    /// the name nor the globs (§3.5).
+    #[must_use]
+    pub fn shown_to(&self, asker: &Principal) -> Conflict {
+        let Self { lease, why } = self;
+        let known = std::ptr::eq(Arc::as_ptr(&lease.holder), asker) || lease.holder.shares_domain(asker);
+        let why = match why {
+            Why::Overlap { ours, .. } if !known => Why::Overlap { ours: ours.clone(), theirs: None },
+            why => why.clone(),
+        };
+        let holder = known.then(|| lease.holder.id().clone());
+        Conflict { fence: lease.fence, holder, lane: lease.region.lane.clone(), why }
+    }
+}
+
+/// What an agent is told of a lease in its way.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Conflict {
     /// The lease's fence, which names it.
     pub fence: u64,
-    /// Whose it is.
-    pub holder: Holder,
+    /// Whose it is; absent where the asker shares neither fleet nor tenant with the holder (§3.5).
+    pub holder: Option<Id>,
     /// The lane it is over, if any.
-    pub lane: Option<Arc<str>>,
+    pub lane: Option<Id>,
     /// Why it is in the way.
     pub why: Why,
 }
@@ -117,7 +150,7 @@ pub enum Decision {
     /// No such lane: MISROUTE.
     UnknownLane,
     /// These leases are in the way, each once, oldest first: LEASE_HELD.
-    Held(Vec<Conflict>),
+    Held(Vec<InTheWay>),
 }
 
 /// Decides `request` against the leases in `live` that have not expired at `now` (§6.7): shape, then lane, then
@@ -138,18 +171,7 @@ pub fn decide<'a>(
             Err((at, fault)) => return Decision::Malformed { at, fault },
         },
     };
-    let conflicts: Vec<Conflict> = live
-        .into_iter()
-        .filter(|lease| lease.is_live(now))
-        .filter_map(|lease| {
-            Some(Conflict {
-                why: region.conflicts(&lease.region)?,
-                fence: lease.fence,
-                holder: lease.holder.clone(),
-                lane: lease.region.lane.clone(),
-            })
-        })
-        .collect();
+    let conflicts = region.in_the_way(live.into_iter().filter(|lease| lease.is_live(now)));
     if conflicts.is_empty() { Decision::Admit(region) } else { Decision::Held(conflicts) }
 }
 
@@ -167,7 +189,7 @@ pub struct Together {
     /// Names that are no lane.
     pub unknown: Vec<String>,
     /// Pairs that may not run together, in the order asked.
-    pub conflicts: Vec<(Arc<str>, Arc<str>, Why)>,
+    pub conflicts: Vec<(Id, Id, Why)>,
 }
 
 impl Together {
@@ -191,7 +213,7 @@ pub fn run_together(taxonomy: &Taxonomy, names: &[&str]) -> Together {
         let region = Region::from(lane);
         for (before, held) in &lanes {
             if let Some(why) = held.conflicts(&region) {
-                together.conflicts.push((Arc::clone(&before.name), Arc::clone(&lane.name), why));
+                together.conflicts.push((before.name.clone(), lane.name.clone(), why));
             }
         }
         lanes.push((lane, region));
@@ -202,6 +224,8 @@ pub fn run_together(taxonomy: &Taxonomy, names: &[&str]) -> Together {
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
+
+    use fak_abi::{CapSet, KernelSeal, PrincipalSpec};
 
     use super::*;
     use crate::lanes::{LanePath, LaneSpec, Listing};
@@ -218,11 +242,17 @@ mod tests {
     "#;
 
     fn at(ms: u64) -> Timestamp {
-        Timestamp::from_millis(ms)
+        Timestamp::from_micros(ms * 1_000)
+    }
+
+    fn principal(id: &str, fleet: Option<&str>) -> Arc<Principal> {
+        let spec = PrincipalSpec::agent(Id::new(id).unwrap());
+        let spec = PrincipalSpec { fleet: fleet.map(|fleet| Id::new(fleet).unwrap()), ..spec };
+        KernelSeal::new().principal(spec, 1, CapSet::NONE)
     }
 
     fn lease(fence: u64, region: Region, expires: u64) -> LiveLease {
-        LiveLease { fence, holder: Holder::test("h"), region, expires: at(expires) }
+        LiveLease { fence, holder: principal("h", None), region, expires: at(expires) }
     }
 
     fn admitted(request: LaneRequest<'_>) -> Region {
@@ -234,7 +264,7 @@ mod tests {
 
     fn held(request: LaneRequest<'_>, live: &[LiveLease], now: u64) -> Vec<u64> {
         match decide(request, live, &TABLE.parse().unwrap(), at(now)) {
-            Decision::Held(conflicts) => conflicts.iter().map(|c| c.fence).collect(),
+            Decision::Held(conflicts) => conflicts.iter().map(|c| c.lease.fence).collect(),
             Decision::Admit(_) => Vec::new(),
             other => panic!("{other:?}"),
         }
@@ -280,13 +310,36 @@ mod tests {
     }
 
     #[test]
+    fn a_stranger_learns_neither_holder_nor_globs() {
+        let seal = KernelSeal::new();
+        let of = |id: &str, fleet: &str| {
+            let spec = PrincipalSpec::agent(Id::new(id).unwrap()).fleet(Id::new(fleet).unwrap());
+            seal.principal(spec, 1, CapSet::NONE)
+        };
+        let (holder, friend, stranger) = (of("a", "f1"), of("b", "f1"), of("c", "f2"));
+        let region = admitted(LaneRequest::Tree(&["plans/secret"]));
+        let live = [LiveLease { fence: 1, holder, region, expires: at(9) }];
+        let taxonomy = TABLE.parse().unwrap();
+        let Decision::Held(found) = decide(LaneRequest::Tree(&["plans"]), &live, &taxonomy, at(0)) else {
+            panic!("admitted")
+        };
+        let found = found.first().unwrap();
+        let seen = found.shown_to(&friend);
+        assert_eq!(seen.holder, Some(Id::new("a").unwrap()));
+        assert!(matches!(seen.why, Why::Overlap { theirs: Some(_), .. }));
+        let seen = found.shown_to(&stranger);
+        assert_eq!(seen.holder, None);
+        assert!(matches!(seen.why, Why::Overlap { theirs: None, .. }));
+    }
+
+    #[test]
     fn lanes_together_name_every_pair_that_may_not() {
         let taxonomy = TABLE.parse().unwrap();
         assert!(run_together(&taxonomy, &["docs", "model", "route"]).is_clear());
         let together = run_together(&taxonomy, &["docs", "abi", "docs", "dcos"]);
         assert_eq!(together.unknown, ["dcos"]);
         let pairs: Vec<_> =
-            together.conflicts.iter().map(|(a, b, why)| (a.as_ref(), b.as_ref(), why.clone())).collect();
+            together.conflicts.iter().map(|(a, b, why)| (a.as_str(), b.as_str(), why.clone())).collect();
         assert_eq!(
             pairs,
             [
@@ -349,8 +402,7 @@ mod tests {
                 }).unwrap();
                 let mut live: Vec<LiveLease> = Vec::new();
                 let mut model: Vec<(usize, bool, u64)> = Vec::new();
-                let mut now = 0;
-                for (fence, (which, by_tree, ttl)) in asks.into_iter().enumerate() {
+                    for (now, (which, by_tree, ttl)) in (0..).zip(asks) {
                     let which = which % trees.len();
                     let globs: Vec<&str> = trees[which].iter().map(String::as_str).collect();
                     let request = if by_tree { LaneRequest::Tree(&globs) } else { LaneRequest::Lane(&names[which]) };
@@ -367,7 +419,7 @@ mod tests {
                             for path in &paths {
                                 prop_assert!(region.tree.covers(&LanePath::parse(path).unwrap()));
                             }
-                            live.push(lease(fence as u64, region, now + ttl));
+                            live.push(lease(now, region, now + ttl));
                             model.push((which, by_tree, now + ttl));
                         }
                         Decision::Held(conflicts) => {
@@ -376,8 +428,7 @@ mod tests {
                         }
                         other => prop_assert!(false, "{other:?}"),
                     }
-                    now += 1;
-                }
+                    }
             }
         }
 }

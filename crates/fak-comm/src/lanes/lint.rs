@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
+use fak_abi::Id;
+
 use super::path::Meeting;
 use super::taxonomy::{Lane, Listing, Note, Taxonomy};
 
@@ -25,7 +27,7 @@ pub struct Duplicate {
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Overlap {
     /// The two lanes, sorted.
-    pub lanes: (Arc<str>, Arc<str>),
+    pub lanes: (Id, Id),
     /// The first pair of globs that overlap, in the same order.
     pub globs: (Arc<str>, Arc<str>),
 }
@@ -36,11 +38,11 @@ pub struct Lint {
     /// Lanes listed more than once, in order of first mention.
     pub duplicates: Vec<Duplicate>,
     /// Lanes without a tree: they overlap everything.
-    pub without_tree: Vec<Arc<str>>,
+    pub without_tree: Vec<Id>,
     /// Trees whose name is no lane: nobody can lease them.
     pub without_lane: Vec<Listing>,
     /// Lanes with a glob that covers everything, each reported once and in no overlap.
-    pub cover_all: Vec<Arc<str>>,
+    pub cover_all: Vec<Id>,
     /// Overlaps between any two other lanes.
     pub overlaps: Vec<Overlap>,
     /// Overlaps beyond the 10,000 listed.
@@ -85,9 +87,9 @@ impl Taxonomy {
         let mut narrow: Vec<&Lane> = Vec::new();
         for lane in self.lanes.values() {
             if lane.tree.globs().is_empty() {
-                lint.without_tree.push(Arc::clone(&lane.name));
+                lint.without_tree.push(lane.name.clone());
             } else if lane.tree.covers_all() {
-                lint.cover_all.push(Arc::clone(&lane.name));
+                lint.cover_all.push(lane.name.clone());
             } else {
                 narrow.push(lane);
             }
@@ -103,7 +105,7 @@ impl Taxonomy {
                     continue;
                 }
                 lint.overlaps.push(Overlap {
-                    lanes: (Arc::clone(&lane.name), Arc::clone(&other.name)),
+                    lanes: (lane.name.clone(), other.name.clone()),
                     globs: (ours.as_str().into(), theirs.as_str().into()),
                 });
             }
@@ -183,11 +185,11 @@ mod tests {
         assert!(names.contains(&"devindex") && names.contains(&"slackoutbox"));
         assert!(lint.duplicates.iter().all(|d| d.times == 2 && d.lines.len() == 2));
         let overlaps: Vec<_> =
-            lint.overlaps.iter().map(|o| (o.lanes.0.as_ref(), o.lanes.1.as_ref())).collect();
+            lint.overlaps.iter().map(|o| (o.lanes.0.as_str(), o.lanes.1.as_str())).collect();
         assert_eq!(overlaps, [("docs", "release")]);
         let orphans: Vec<_> = lint.without_lane.iter().map(|l| l.name.as_ref()).collect();
         assert_eq!(orphans, ["capindex", "capindexgw"]);
-        assert_eq!(lint.cover_all, ["global".into()]);
+        assert_eq!(lint.cover_all, [Id::new("global").unwrap()]);
         assert!(lint.without_tree.is_empty());
         assert_eq!(lint.notes.len(), 1);
         assert!(!lint.is_clean() && lint.findings() == 14);

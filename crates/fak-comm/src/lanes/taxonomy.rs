@@ -1,8 +1,10 @@
 //! The taxonomy: which lanes there are, which of them run alone, and each one's tree. Reading it from TOML is in
 //! `text`, judging it in `lint`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+
+use fak_abi::Id;
 
 use super::path::{Glob, MAX_GLOBS, Tree};
 use crate::error::{CommError, Place};
@@ -48,7 +50,7 @@ pub struct Note {
 /// One lane.
 #[derive(Clone, Debug)]
 pub struct Lane {
-    pub(super) name: Arc<str>,
+    pub(super) name: Id,
     pub(super) exclusive: bool,
     pub(super) tree: Tree,
 }
@@ -56,19 +58,19 @@ pub struct Lane {
 impl Lane {
     /// Its name.
     #[must_use]
-    pub fn name(&self) -> &Arc<str> {
+    pub const fn name(&self) -> &Id {
         &self.name
     }
 
     /// Whether it runs alone.
     #[must_use]
-    pub fn is_exclusive(&self) -> bool {
+    pub const fn is_exclusive(&self) -> bool {
         self.exclusive
     }
 
     /// Its tree; one without globs covers everything.
     #[must_use]
-    pub fn tree(&self) -> &Tree {
+    pub const fn tree(&self) -> &Tree {
         &self.tree
     }
 }
@@ -76,7 +78,7 @@ impl Lane {
 /// The lanes of a workspace (§6.7). Immutable once read.
 #[derive(Clone, Debug, Default)]
 pub struct Taxonomy {
-    pub(super) lanes: BTreeMap<Arc<str>, Lane>,
+    pub(super) lanes: BTreeMap<Id, Lane>,
     /// Every mention in the two lists, in order, for the lint.
     pub(super) listings: Vec<Listing>,
     /// Trees whose name is in neither list.
@@ -102,9 +104,9 @@ impl Taxonomy {
             [("lanes.concurrent", concurrent, false), ("lanes.exclusive", exclusive, true)]
         {
             for listing in names {
-                check_name(&listing, list)?;
-                let lane = taxonomy.lanes.entry(Arc::clone(&listing.name)).or_insert_with(|| Lane {
-                    name: Arc::clone(&listing.name),
+                let name = name_of(&listing, list)?;
+                let lane = taxonomy.lanes.entry(name.clone()).or_insert_with(|| Lane {
+                    name,
                     exclusive: false,
                     tree: Tree::default(),
                 });
@@ -112,11 +114,11 @@ impl Taxonomy {
                 taxonomy.listings.push(listing);
             }
         }
-        let mut seen: BTreeMap<Arc<str>, ()> = BTreeMap::new();
+        let mut seen: BTreeSet<Id> = BTreeSet::new();
         for (listing, globs) in trees {
-            check_name(&listing, "lanes.trees")?;
+            let name = name_of(&listing, "lanes.trees")?;
             let key = format!("lanes.trees.{}", listing.name);
-            if seen.insert(Arc::clone(&listing.name), ()).is_some() {
+            if !seen.insert(name.clone()) {
                 return Err(fault(
                     listing.line,
                     &key,
@@ -124,7 +126,7 @@ impl Taxonomy {
                 ));
             }
             let tree = read_tree(&key, listing.line, globs)?;
-            match taxonomy.lanes.get_mut(&listing.name) {
+            match taxonomy.lanes.get_mut(&name) {
                 Some(lane) => lane.tree = tree,
                 None => taxonomy.orphans.push(listing),
             }
@@ -166,13 +168,8 @@ fn read_tree(key: &str, line: Option<usize>, globs: Vec<Listing>) -> Result<Tree
     Ok(Tree::new(tree))
 }
 
-fn check_name(listing: &Listing, key: &str) -> Result<(), CommError> {
-    crate::id::check_id("lane", 0, &listing.name).map_err(|err| {
-        let CommError::Id { why, .. } = err else {
-            return err;
-        };
-        fault(listing.line, key, format!("{why}, expected a lane name"))
-    })
+fn name_of(listing: &Listing, key: &str) -> Result<Id, CommError> {
+    Id::new(&listing.name).map_err(|err| fault(listing.line, key, format!("expected a lane name: {err}")))
 }
 
 pub(super) fn fault(line: Option<usize>, key: &str, expected: String) -> CommError {
