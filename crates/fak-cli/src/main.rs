@@ -8,9 +8,11 @@ mod completions;
 mod demo;
 mod explain;
 mod failure;
+mod lanes;
 mod output;
 mod overview;
 mod run;
+mod topo;
 
 use std::process::ExitCode;
 
@@ -30,6 +32,8 @@ fn main() -> ExitCode {
         Some(Verb::Run(args)) => run::run(&args, &mut output),
         Some(Verb::Demo) => demo::demo(&mut output),
         Some(Verb::Explain(args)) => explain::explain(&args, &mut output),
+        Some(Verb::Lanes(verb)) => lanes::lanes(&verb, &mut output),
+        Some(Verb::Topo(verb)) => topo::topo(&verb, &mut output),
         Some(Verb::Completions(args)) => completions::write(&args, &mut output),
     };
     match done {
