@@ -159,7 +159,7 @@ fn build(text: &str, limits: &Limits, open: &mut Vec<Open>) -> Result<Value, Fai
         match open.last_mut() {
             Some(Open::Array { elements, .. }) => elements.push(kind),
             Some(Open::Object { members, name, .. }) => {
-                members.push(Member { name: std::mem::take(name), value: kind })
+                members.push(Member { name: std::mem::take(name), value: kind });
             }
             None => root = Some(kind),
         }
