@@ -3,6 +3,7 @@
 
 use crate::address::Address;
 use crate::call::Tool;
+use crate::capability::Act;
 use crate::closed::closed_enum;
 use crate::digest::Digest;
 use crate::id::Id;
@@ -121,6 +122,6 @@ pub struct Peer {
     pub id: Id,
     /// Agent or human.
     pub kind: PrincipalKind,
-    /// When it last acted; `None` if it has not.
-    pub last_act: Option<Timestamp>,
+    /// What it did last; `None` if it has not acted.
+    pub last_act: Option<Act>,
 }

@@ -1,0 +1,10 @@
+//! Integration tests of the kernel.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "tests")]
+
+mod alloc;
+mod attach;
+mod fold;
+mod refs;
+mod submit;
+mod support;
