@@ -1,0 +1,3 @@
+//! The integration tests of the kernel, one module a subject.
+
+mod audit;
