@@ -1,2 +1,70 @@
-//! Build tasks of the workspace.
-fn main() {}
+//! `cargo xtask`: the checks that hold the workspace together, each runnable by itself and all of them by `conformance`.
+//!
+//! Nothing of the product lives here; nothing of the product depends on it.
+
+mod bench;
+mod conformance;
+mod error;
+mod fixtures;
+mod layering;
+mod out;
+mod repo;
+mod report;
+mod schemas;
+mod tidy;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+use self::{error::TaskError, repo::Repo, report::Report};
+
+/// Build tasks of the fak workspace.
+#[derive(Parser)]
+#[command(name = "cargo xtask", bin_name = "cargo xtask", arg_required_else_help = true)]
+struct Cli {
+    #[command(subcommand)]
+    task: Task,
+}
+
+#[derive(Subcommand)]
+enum Task {
+    /// Every crate edge goes down the layers
+    Layering,
+    /// House rules that neither rustc nor clippy knows
+    Tidy,
+    /// Schemas obey their meta-schema and accept what the public ones accept
+    Schemas,
+    /// Peer fixtures validate, with pinned counts; negative fixtures fail where they say
+    Fixtures,
+    /// All of the above, every scenario, the documents and the clause table
+    Conformance(conformance::Options),
+    /// Run criterion groups and compare their ratios with the targets
+    Bench(bench::Options),
+}
+
+fn main() -> ExitCode {
+    match run(Cli::parse().task) {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(error) => {
+            out::error(&error);
+            ExitCode::from(2)
+        }
+    }
+}
+
+/// Performs one task; `false` means that it found something to mend.
+fn run(task: Task) -> Result<bool, TaskError> {
+    let repo = Repo::locate()?;
+    let report: Report = match task {
+        Task::Layering => layering::check(&repo)?,
+        Task::Tidy => tidy::check(&repo)?,
+        Task::Schemas => schemas::check(&repo)?,
+        Task::Fixtures => fixtures::check(&repo)?,
+        Task::Conformance(options) => return conformance::run(&repo, &options),
+        Task::Bench(options) => return bench::run(&repo, &options),
+    };
+    out::report(&report)?;
+    Ok(report.passed())
+}

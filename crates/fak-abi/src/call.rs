@@ -24,11 +24,19 @@ pub struct ToolToken {
     tag: KernelTag,
     name: Id,
     index: Option<u32>,
+    act: Option<Act>,
 }
 
 impl ToolToken {
-    pub(crate) const fn new(tag: KernelTag, name: Id, index: Option<u32>) -> Self {
-        Self { tag, name, index }
+    pub(crate) fn new(tag: KernelTag, name: Id, index: Option<u32>) -> Self {
+        let act = name.parse().ok();
+        Self { tag, name, index, act }
+    }
+
+    /// The act, if the name is an act's: such a token is decided as the act (§1.4).
+    #[must_use]
+    pub const fn act(&self) -> Option<Act> {
+        self.act
     }
 
     /// The kernel it belongs to.
@@ -163,6 +171,13 @@ impl<'a> ToolCall<'a> {
             recipient: None,
             rider: None,
         }
+    }
+
+    /// The same call of another tool: for kernels, which decide a token that carries an act's name
+    /// as that act.
+    #[must_use]
+    pub fn retool(self, tool: impl Into<Tool<'a>>) -> Self {
+        Self { tool: tool.into(), ..self }
     }
 
     /// With this body.

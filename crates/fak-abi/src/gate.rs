@@ -2,7 +2,7 @@
 //! admitted act must settle (§2.9, §3). Implemented by `fak-adjudicate`.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::task::{Context, Poll};
 
 use thiserror::Error;
@@ -149,11 +149,17 @@ pub struct Ticket {
     tag: KernelTag,
     seq: u64,
     verdict: Verdict,
+    spent: AtomicBool,
 }
 
 impl Ticket {
     pub(crate) const fn new(tag: KernelTag, seq: u64, verdict: Verdict) -> Self {
-        Self { tag, seq, verdict }
+        Self { tag, seq, verdict, spent: AtomicBool::new(false) }
+    }
+
+    /// Marks it spent; false if it was. For kernels, so that a refused call reaps once as well.
+    pub fn spend(&self) -> bool {
+        !self.spent.swap(true, Ordering::AcqRel)
     }
 
     /// The number the kernel gave the submission.
@@ -272,7 +278,7 @@ impl<'a> Permit<'a> {
     /// Lets the counting rungs count. Free when there are none.
     pub fn charge(mut self) -> Charge<'a> {
         if self.needs.counts
-            && let Some(verdict) = self.settle.charge(self.call)
+            && let Some(verdict) = self.settle.charge(&self.effective())
         {
             self.close(&verdict, 0);
             return Charge::Refuse(verdict);
@@ -294,10 +300,15 @@ impl<'a> Permit<'a> {
         verdict
     }
 
+    /// The call as it happens: with the arguments a transform left.
+    fn effective(&self) -> ToolCall<'_> {
+        self.args.as_ref().map_or(*self.call, |args| self.call.args(args))
+    }
+
     fn close(&mut self, verdict: &Verdict, seq: u64) {
         self.open = false;
         if self.needs.observed {
-            self.settle.settle(self.call, verdict, seq, self.slot);
+            self.settle.settle(&self.effective(), verdict, seq, self.slot);
         }
     }
 }
@@ -335,7 +346,7 @@ impl Cleared<'_> {
     /// refused.
     pub fn refuse(mut self, refusal: Refusal, by: RungName) -> Verdict {
         if self.0.needs.counts {
-            self.0.settle.revert(self.0.call);
+            self.0.settle.revert(&self.0.effective());
         }
         let verdict = Verdict::deny(refusal, by);
         self.0.close(&verdict, 0);
@@ -346,12 +357,6 @@ impl Cleared<'_> {
     #[must_use]
     pub const fn transformed(&self) -> Option<&Ref> {
         self.0.transformed()
-    }
-
-    /// Takes the transformed body out, if there is one.
-    #[must_use]
-    pub const fn take_transformed(&mut self) -> Option<Ref> {
-        self.0.args.take()
     }
 }
 

@@ -1,13 +1,15 @@
 //! The agent handle: the only thing that can act as a principal (§2.3).
 
 use std::fmt;
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::{Context, Poll};
 
 use bytes::Bytes;
 
-use crate::call::ToolCall;
+use crate::call::{ToolCall, ToolResult};
 use crate::event::Peer;
-use crate::gate::Gate;
+use crate::gate::{Gate, Ticket, TicketError};
 use crate::principal::{KernelTag, Principal};
 use crate::reason::Reason;
 use crate::reference::Ref;
@@ -133,10 +135,80 @@ impl AgentHandle {
         self.gate().decide(call)
     }
 
+    /// Decides a call and, if it is allowed, queues it for its engine (§3.3). Never blocks.
+    pub fn submit(&self, call: &ToolCall<'_>) -> Ticket {
+        self.gate().submit(call)
+    }
+
+    /// Waits for what was submitted (§3.3).
+    ///
+    /// # Cancel safety
+    /// Dropping the future changes nothing: the ticket can be reaped again or withdrawn.
+    pub const fn reap<'a>(&'a self, ticket: &'a Ticket) -> Reap<'a> {
+        Reap { agent: self, ticket }
+    }
+
+    /// Takes an admitted call back before it is reaped (§3.3).
+    ///
+    /// # Errors
+    /// [`TicketError`] if the ticket is somebody else's, or spent.
+    pub fn withdraw(&self, ticket: &Ticket) -> Result<(), TicketError> {
+        self.gate().withdraw(self, ticket)
+    }
+
+    /// Submits a call and waits for its result: a system call.
+    ///
+    /// # Cancel safety
+    /// Dropping the future withdraws the call unless it has been reaped.
+    pub fn syscall(&self, call: &ToolCall<'_>) -> Syscall<'_> {
+        Syscall { agent: self, ticket: self.submit(call) }
+    }
+
     /// The attached agents this one may see (§4.10).
     #[must_use]
     pub fn who(&self) -> Vec<Peer> {
         self.gate().who(self)
+    }
+}
+
+/// Waits for a submission; see [`AgentHandle::reap`].
+#[derive(Debug)]
+#[must_use = "futures do nothing unless polled"]
+pub struct Reap<'a> {
+    agent: &'a AgentHandle,
+    ticket: &'a Ticket,
+}
+
+impl Future for Reap<'_> {
+    type Output = Result<ToolResult, TicketError>;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        self.agent.gate().poll_reap(self.agent, self.ticket, cx)
+    }
+}
+
+/// A submission that waits for its own result; see [`AgentHandle::syscall`].
+#[derive(Debug)]
+#[must_use = "futures do nothing unless polled"]
+pub struct Syscall<'a> {
+    agent: &'a AgentHandle,
+    ticket: Ticket,
+}
+
+impl Future for Syscall<'_> {
+    type Output = ToolResult;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<ToolResult> {
+        let reaped = self.agent.gate().poll_reap(self.agent, &self.ticket, cx);
+        // The ticket is ours and unspent, so an error can only mean that the call is over.
+        reaped.map(|result| result.unwrap_or_else(|_| ToolResult::error()))
+    }
+}
+
+impl Drop for Syscall<'_> {
+    fn drop(&mut self) {
+        // Spent after a completed run: then there is nothing to take back.
+        let _ = self.agent.withdraw(&self.ticket);
     }
 }
 

@@ -46,7 +46,7 @@ pub use gate::{
     Admission, AttachError, AuditSlot, Charge, Cleared, Gate, Kernel, Needs, Permit, Sequence, Settle,
     Ticket, TicketError,
 };
-pub use handle::{AgentHandle, READ_SITES};
+pub use handle::{AgentHandle, READ_SITES, Reap, Syscall};
 pub use id::{Id, IdError, MAX_ID_BYTES, Quoted};
 pub use principal::{KernelTag, Principal, PrincipalKind, PrincipalSpec};
 pub use reason::{Disposition, Reason};

@@ -4,9 +4,9 @@
 use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 
-use crate::capability::CapSet;
+use crate::capability::{Act, CapSet};
 use crate::closed::closed_enum;
 use crate::id::Id;
 
@@ -120,6 +120,7 @@ pub struct Principal {
     tag: KernelTag,
     caps: CapSet,
     attached: AtomicBool,
+    last_act: AtomicU8,
     kind: PrincipalKind,
     incarnation: u64,
     id: Id,
@@ -132,7 +133,18 @@ impl Principal {
     pub(crate) fn new(tag: KernelTag, spec: PrincipalSpec, incarnation: u64, caps: CapSet) -> Self {
         let PrincipalSpec { id, kind, fleet, tenant, trace, caps: _ } = spec;
         let trace = trace.unwrap_or_else(|| default_trace(&id));
-        Self { tag, caps, attached: AtomicBool::new(true), kind, incarnation, id, fleet, tenant, trace }
+        Self {
+            tag,
+            caps,
+            attached: AtomicBool::new(true),
+            last_act: AtomicU8::new(u8::MAX),
+            kind,
+            incarnation,
+            id,
+            fleet,
+            tenant,
+            trace,
+        }
     }
 
     /// Its name.
@@ -187,6 +199,19 @@ impl Principal {
     #[must_use]
     pub fn is_attached(&self) -> bool {
         self.attached.load(Ordering::Acquire)
+    }
+
+    /// The act it performed last, if any (§4.10).
+    #[must_use]
+    pub fn last_act(&self) -> Option<Act> {
+        Act::ALL.get(usize::from(self.last_act.load(Ordering::Relaxed))).copied()
+    }
+
+    /// Remembers an act; writes only on change, so that clones on several cores do not contend.
+    pub(crate) fn acted(&self, act: Act) {
+        if self.last_act.load(Ordering::Relaxed) != act.code() {
+            self.last_act.store(act.code(), Ordering::Relaxed);
+        }
     }
 
     pub(crate) fn detach(&self) -> bool {

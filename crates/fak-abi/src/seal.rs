@@ -6,7 +6,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 
 use crate::call::ToolToken;
-use crate::capability::CapSet;
+use crate::capability::{Act, CapSet};
 use crate::gate::{Gate, Ticket};
 use crate::handle::AgentHandle;
 use crate::id::Id;
@@ -57,6 +57,13 @@ impl KernelSeal {
     /// Turns the kill switch of a principal of this seal; false if it was turned, or is foreign.
     pub fn detach(&self, principal: &Principal) -> bool {
         principal.tag() == &self.0 && principal.detach()
+    }
+
+    /// Remembers what a principal of this seal did last, for `who`.
+    pub fn acted(&self, principal: &Principal, act: Act) {
+        if principal.tag() == &self.0 {
+            principal.acted(act);
+        }
     }
 
     /// Mints the claim check of a submission.

@@ -35,10 +35,9 @@ mod record;
 mod sink;
 mod verify;
 
-pub use entry::AuditEntry;
 pub use error::{AuditError, AuditFault};
 pub use log::{AuditLog, AuditOptions, Drained, Opened};
-pub use queue::{AUDIT, AUDIT_SITES, Audit, Gap};
+pub use queue::{Audit, Gap};
 pub use record::{AuditKind, AuditRecord};
 pub use sink::AuditSink;
 pub use verify::{AuditReader, Checkpoint, Torn, Verified, verify_audit};

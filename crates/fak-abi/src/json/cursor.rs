@@ -137,6 +137,17 @@ impl<'d> Cursor<'d> {
         Ok(elements.iter().map(move |value| Cursor { document: self.document, value }))
     }
 
+    /// The members of an object whose names are data, in the order written.
+    ///
+    /// # Errors
+    /// If it is not an object.
+    pub fn entries(self) -> Result<impl ExactSizeIterator<Item = (&'d str, Cursor<'d>)>, Error> {
+        let members = self.value.as_object().ok_or_else(|| self.wrong_type("an object"))?;
+        Ok(members
+            .iter()
+            .map(move |member| (&*member.name, Cursor { document: self.document, value: &member.value })))
+    }
+
     /// The members of the object, to be asked for by name.
     ///
     /// # Errors

@@ -2,7 +2,7 @@
 
 use fak_abi::{
     Act, Address, Digest, Event, EventKind, Id, OwnedAddress, PrincipalKind, Ref, Refusal, Timestamp, Tool,
-    ToolCall, Verdict, VerdictKind, json,
+    Verdict, VerdictKind, json,
 };
 use sha2::{Digest as _, Sha256};
 
@@ -16,7 +16,7 @@ const LAZY_BYTES: usize = 4096;
 /// One entry on its way into the log (§3.6): counts are bumped for it, nothing is formatted and
 /// nothing allocated until it is drained.
 #[derive(Debug, Clone)]
-pub struct AuditEntry {
+pub(super) struct AuditEntry {
     pub(super) kind: AuditKind,
     pub(super) at: Timestamp,
     pub(super) seq: u64,
@@ -80,36 +80,8 @@ impl From<Tool<'_>> for EntryTool {
 }
 
 impl AuditEntry {
-    /// The entry of an act: what was called by whom on what, and what was answered.
-    #[must_use]
-    pub fn act(at: Timestamp, seq: u64, call: &ToolCall<'_>, verdict: &Verdict) -> Self {
-        let principal = call.principal();
-        Self {
-            kind: AuditKind::Act,
-            at,
-            seq,
-            who: Some(Who {
-                id: principal.id().clone(),
-                kind: principal.kind(),
-                incarnation: principal.incarnation(),
-            }),
-            tool: Some(call.tool().into()),
-            address: call.target().to_owned(),
-            body: match call.body() {
-                None => Body::None,
-                Some(body) if body.len() <= LAZY_BYTES => Body::Small(body.clone()),
-                Some(body) => Body::Known(body.digest()),
-            },
-            verdict: Some(Decided::of(verdict)),
-            cause: "",
-            counts: None,
-        }
-    }
-
-    /// The entry of something that cites an earlier act: a dead letter, a withdrawal, a held
-    /// message.
-    #[must_use]
-    pub fn event(event: &Event<'_>) -> Self {
+    /// What the log will say of an event.
+    pub(super) fn new(event: &Event<'_>) -> Self {
         Self {
             kind: match event.kind {
                 EventKind::Decide => AuditKind::Act,
@@ -122,7 +94,12 @@ impl AuditEntry {
             }),
             tool: event.tool.map(EntryTool::from),
             address: event.address.to_owned(),
-            body: event.digest.map_or(Body::None, Body::Known),
+            body: match (event.digest, event.body) {
+                (Some(digest), _) => Body::Known(digest),
+                (None, None) => Body::None,
+                (None, Some(body)) if body.len() <= LAZY_BYTES => Body::Small(body.clone()),
+                (None, Some(body)) => Body::Known(body.digest()),
+            },
             verdict: event.verdict.map(Decided::of),
             cause: event.cause,
             ..Self::bare(AuditKind::Act, event.at, event.seq)

@@ -8,35 +8,11 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, Ordering};
 
-use fak_abi::{Principal, Reason, Refusal, RungName, SiteInfo, Timestamp};
+use fak_abi::{Event, Principal, Timestamp};
 use parking_lot::{Condvar, Mutex};
 
 use super::entry::AuditEntry;
-
-/// The name that refusals by the audit carry.
-pub const AUDIT: RungName = "audit";
-
-const FULL: SiteInfo = SiteInfo {
-    check: "audit/full",
-    clause: "§3.6",
-    refuses: "an act for which the audit queue has no slot",
-    next: "wait until the host has drained the audit log, then try again",
-};
-const SHARE: SiteInfo = SiteInfo {
-    check: "audit/share",
-    clause: "§4.12",
-    refuses: "an act of a principal that fills its share of the audit queue",
-    next: "wait until the host has drained the audit log; act less often",
-};
-const FAILED: SiteInfo = SiteInfo {
-    check: "audit/failed",
-    clause: "§3.6",
-    refuses: "every act while the audit log cannot be written",
-    next: "the host must make the log writable again; nothing happens without an entry",
-};
-
-/// The checks of the audit, for explain.
-pub const AUDIT_SITES: &[SiteInfo] = &[FULL, SHARE, FAILED];
+use crate::seams::{Auditor, Reservation};
 
 const SHARDS: usize = 8;
 /// Principals whose incarnations differ by a multiple of this share one allowance.
@@ -209,62 +185,6 @@ impl Audit {
         Self(queue)
     }
 
-    /// Reserves the slot that an act of `who` needs before it may be allowed. Every success is
-    /// followed by one [`Audit::record`] or [`Audit::release`].
-    ///
-    /// # Errors
-    /// The refusal to answer, by [`AUDIT`]: RATE_LIMITED if the queue or the principal's share of
-    /// it is full, DEFAULT_DENY if the log cannot be written (§3.6). Count it with
-    /// [`Audit::miss`].
-    pub fn reserve(&self, who: &Principal) -> Result<(), Refusal> {
-        if self.0.failed.load(Ordering::Acquire) {
-            return Err(Refusal::new(Reason::DefaultDeny, FAILED.site()));
-        }
-        let held = self.0.allowance(who.incarnation()).map_or(0, |held| held.load(Ordering::Relaxed));
-        if held >= self.0.share {
-            return Err(Refusal::new(Reason::RateLimited, SHARE.site()));
-        }
-        if self.0.reserve() { Ok(()) } else { Err(Refusal::new(Reason::RateLimited, FULL.site())) }
-    }
-
-    /// Gives a reserved slot back unused.
-    pub fn release(&self) {
-        if let Some(shard) = self.0.around().next() {
-            shard.used.fetch_sub(1, Ordering::Relaxed);
-        }
-    }
-
-    /// Queues an entry in a slot that was reserved. Never blocks on I/O, never fails.
-    pub fn record(&self, entry: AuditEntry) {
-        self.0.push(entry);
-    }
-
-    /// Queues an entry without a reserved slot, if there is one: a refusal by another rung, a dead
-    /// letter. What finds none is summed in the next gap entry; false then.
-    pub fn offer(&self, entry: AuditEntry) -> bool {
-        let room = self.0.reserve();
-        if room {
-            self.0.push(entry);
-        } else {
-            self.miss(entry.at, entry.seq);
-        }
-        room
-    }
-
-    /// Counts an entry that found no slot in the next gap entry.
-    pub fn miss(&self, at: Timestamp, seq: u64) {
-        {
-            let mut gap = self.0.gap.lock();
-            *gap = Some(gap.map_or(Gap { count: 1, first: seq, last: seq, at }, |gap| Gap {
-                count: gap.count.saturating_add(1),
-                first: gap.first.min(seq),
-                last: gap.last.max(seq),
-                at: gap.at.max(at),
-            }));
-        }
-        self.0.wake();
-    }
-
     /// How many slots are reserved or hold an entry that is not written.
     #[must_use]
     pub fn pending(&self) -> usize {
@@ -276,6 +196,50 @@ impl Audit {
     #[must_use]
     pub fn has_failed(&self) -> bool {
         self.0.failed.load(Ordering::Acquire)
+    }
+}
+
+impl Auditor for Audit {
+    fn reserve(&self, who: &Principal) -> Reservation {
+        if self.has_failed() {
+            return Reservation::Failed;
+        }
+        let held = self.0.allowance(who.incarnation()).map_or(0, |held| held.load(Ordering::Relaxed));
+        if held >= self.0.share {
+            return Reservation::Share;
+        }
+        if self.0.reserve() { Reservation::Reserved } else { Reservation::Full }
+    }
+
+    fn release(&self) {
+        if let Some(shard) = self.0.around().next() {
+            shard.used.fetch_sub(1, Ordering::Relaxed);
+        }
+    }
+
+    fn record(&self, event: &Event<'_>) {
+        self.0.push(AuditEntry::new(event));
+    }
+
+    fn note(&self, event: &Event<'_>) {
+        if self.0.reserve() {
+            self.0.push(AuditEntry::new(event));
+        } else {
+            self.miss(event.at, event.seq);
+        }
+    }
+
+    fn miss(&self, at: Timestamp, seq: u64) {
+        {
+            let mut gap = self.0.gap.lock();
+            *gap = Some(gap.map_or(Gap { count: 1, first: seq, last: seq, at }, |gap| Gap {
+                count: gap.count.saturating_add(1),
+                first: gap.first.min(seq),
+                last: gap.last.max(seq),
+                at: gap.at.max(at),
+            }));
+        }
+        self.0.wake();
     }
 }
 

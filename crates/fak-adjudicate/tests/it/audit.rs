@@ -9,8 +9,8 @@ use fak_abi::{
     Reason, Refusal, Site, Timestamp, Verdict,
 };
 use fak_adjudicate::{
-    Audit, AuditEntry, AuditError, AuditFault, AuditKind, AuditLog, AuditOptions, AuditReader, AuditSink,
-    Checkpoint, verify_audit,
+    Audit, AuditError, AuditFault, AuditKind, AuditLog, AuditOptions, AuditReader, AuditSink, Auditor,
+    Checkpoint, Reservation, verify_audit,
 };
 use proptest::prelude::*;
 
@@ -23,12 +23,12 @@ fn at(seq: u64) -> Timestamp {
     Timestamp::from_micros(1_767_225_600_000_000 + seq)
 }
 
-/// The entry of a refused send.
-fn entry(who: &Principal, seq: u64) -> AuditEntry {
+/// Shows a refused send to `tell`.
+fn entry(who: &Principal, seq: u64, tell: impl FnOnce(&Event<'_>)) {
     let key: ChannelKey = "in_kernel:a \"b\" \\ ü".parse().unwrap();
     let refusal = Refusal::new(Reason::RateLimited, Site::new("rate/agent").item(2)).retry_after(40);
     let verdict = Verdict::deny(refusal, "rate");
-    AuditEntry::event(&Event {
+    tell(&Event {
         seq,
         principal: Some(who),
         tool: Some(Act::Send.into()),
@@ -36,7 +36,11 @@ fn entry(who: &Principal, seq: u64) -> AuditEntry {
         digest: Some(Digest::of(b"body")),
         verdict: Some(&verdict),
         ..Event::new(EventKind::Decide, at(seq))
-    })
+    });
+}
+
+fn record(audit: &Audit, who: &Principal, seq: u64) {
+    entry(who, seq, |event| audit.record(event));
 }
 
 fn options(capacity: usize) -> AuditOptions {
@@ -50,8 +54,8 @@ fn open<S: AuditSink>(existing: &[u8], sink: S, capacity: usize) -> (Audit, Audi
 
 fn fill(audit: &Audit, who: &Principal, seqs: impl IntoIterator<Item = u64>) {
     for seq in seqs {
-        audit.reserve(who).unwrap();
-        audit.record(entry(who, seq));
+        assert_eq!(audit.reserve(who), Reservation::Reserved);
+        record(audit, who, seq);
     }
 }
 
@@ -136,7 +140,6 @@ fn a_hundred_thousand_entries_verify_and_every_tampering_is_named() {
     assert_eq!(fault(&flipped, None), (3_001, AuditFault::Sum));
 
     let cut = lines[..99_990].concat();
-    assert!(verify_audit(&cut[..], None).is_ok(), "a cut on a line shows only with a checkpoint");
     assert_eq!(fault(&cut, Some(&end)), (99_991, AuditFault::Cut { expected: 100_000, found: 99_990 }));
 }
 
@@ -154,6 +157,9 @@ fn a_rewritten_line_breaks_the_chain() {
     mixed[0] = other[0];
     assert_eq!(fault(&mixed.concat(), None), (2, AuditFault::Chain));
     assert_eq!(fault(&other.concat(), Some(&end)), (3, AuditFault::Head));
+    let cut = &lines(&log)[..2].concat();
+    assert!(verify_audit(&cut[..], None).is_ok(), "a cut on a line shows only with a checkpoint");
+    assert_eq!(fault(cut, Some(&end)).0, 3);
     let longer = Checkpoint { count: 4, ..end };
     assert_eq!(fault(&log, Some(&longer)).0, 4);
     assert_eq!(Checkpoint::parse(end.to_json().as_bytes()).unwrap(), end);
@@ -268,8 +274,7 @@ fn a_full_disk_stops_acts_and_leaves_a_log_that_verifies() {
     };
     assert!(matches!(error, AuditError::Write(_)), "{error}");
     assert_eq!(verify_audit(&log.sink().held[..], None).unwrap().end, log.checkpoint());
-    let refusal = audit.reserve(&who).unwrap_err();
-    assert_eq!((refusal.reason, refusal.site.check()), (Reason::DefaultDeny, "audit/failed"));
+    assert_eq!(audit.reserve(&who), Reservation::Failed);
     audit.miss(at(seq + 1), seq + 1);
     assert!(log.drain().is_err(), "still full");
     // The host frees the disk.
@@ -287,11 +292,11 @@ fn survives(plan: Vec<Write1>, stuck: usize) -> Result<(), TestCaseError> {
     let mut accepted = Vec::new();
     for seq in 1..=40 {
         match audit.reserve(&who) {
-            Ok(()) => {
-                audit.record(entry(&who, seq));
+            Reservation::Reserved => {
+                record(&audit, &who, seq);
                 accepted.push(seq);
             }
-            Err(_) => audit.miss(at(seq), seq),
+            _ => audit.miss(at(seq), seq),
         }
         let drained = log.drain();
         prop_assert_eq!(drained.is_err(), audit.has_failed());
@@ -349,10 +354,10 @@ fn a_full_queue_refuses_and_what_found_no_slot_is_summed_before_the_next() {
     let who = principal(1);
     let (audit, mut log) = open(b"", Vec::new(), 3);
     fill(&audit, &who, 1..=3);
-    let refusal = audit.reserve(&who).unwrap_err();
-    assert_eq!((refusal.reason, refusal.site.check()), (Reason::RateLimited, "audit/full"));
+    assert_eq!(audit.reserve(&who), Reservation::Full);
     audit.miss(at(4), 4);
-    assert!(!audit.offer(entry(&who, 6)), "a dead letter finds none either");
+    // A dead letter finds none either.
+    entry(&who, 6, |event| audit.note(event));
     audit.miss(at(5), 5);
     let drained = log.drain().unwrap();
     assert_eq!(drained.lines, 4);
@@ -372,10 +377,9 @@ fn one_principal_fills_its_share_and_no_more() {
     let (first, second) = (principal(1), principal(2));
     let (audit, mut log) = open(b"", Vec::new(), 64);
     fill(&audit, &first, 1..=48);
-    let refusal = audit.reserve(&first).unwrap_err();
-    assert_eq!((refusal.reason, refusal.site.check()), (Reason::RateLimited, "audit/share"));
+    assert_eq!(audit.reserve(&first), Reservation::Share);
     fill(&audit, &second, 49..=64);
-    assert_eq!(audit.reserve(&second).unwrap_err().site.check(), "audit/full");
+    assert_eq!(audit.reserve(&second), Reservation::Full);
     log.drain().unwrap();
     assert_eq!(audit.pending(), 0);
     fill(&audit, &first, 65..=112);
@@ -392,19 +396,19 @@ fn slots_are_exact_across_threads() {
             log
         });
         let (give, take) = std::sync::mpsc::channel();
-        let audit = audit;
         std::thread::scope(|scope| {
+            let audit = &audit;
             for thread in 0..3_u64 {
-                let (give, audit, recorded) = (give.clone(), &audit, &recorded);
+                let (give, recorded) = (give.clone(), &recorded);
                 scope.spawn(move || {
                     let who = principal(thread + 1);
                     for seq in 0..3000 {
-                        if audit.reserve(&who).is_err() {
+                        if audit.reserve(&who) != Reservation::Reserved {
                             audit.miss(at(seq), seq);
                         } else if seq % 3 == 0 {
                             give.send(seq).unwrap();
                         } else {
-                            audit.record(entry(&who, seq));
+                            record(audit, &who, seq);
                             recorded.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
                         }
                     }
@@ -415,7 +419,7 @@ fn slots_are_exact_across_threads() {
                 if seq % 2 == 0 {
                     audit.release();
                 } else {
-                    audit.record(entry(&principal(9), seq));
+                    record(audit, &principal(9), seq);
                     recorded.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
                 }
             }

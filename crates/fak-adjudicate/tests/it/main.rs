@@ -1,3 +1,11 @@
-//! The integration tests of the kernel, one module a subject.
+//! Integration tests of the kernel.
 
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "tests")]
+
+mod alloc;
+mod attach;
 mod audit;
+mod fold;
+mod refs;
+mod submit;
+mod support;

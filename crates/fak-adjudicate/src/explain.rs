@@ -1,0 +1,75 @@
+//! Explaining an act: every rung asked, nothing counted, nothing written (§3.5).
+
+use fak_abi::{
+    Explanation, Opinion, RungName, RungOpinion, SiteInfo, Tool, ToolCall, Verdict, VerdictKind, json,
+};
+
+use crate::fold::ask;
+use crate::kernel::Kernel;
+use crate::sites;
+
+impl Kernel {
+    pub(crate) fn explain_call(&self, call: &ToolCall<'_>) -> Explanation {
+        let chain = match self.precheck(call) {
+            Ok(chain) => chain,
+            Err((refusal, by)) => {
+                let site = Self::site(refusal.site.check()).copied();
+                let next = self.next_step(call, site, refusal.reason.advice());
+                let empty = Explanation {
+                    rungs: Vec::new(),
+                    verdict: Verdict::Defer { by },
+                    site: None,
+                    next: String::new(),
+                };
+                return empty.decided(Verdict::deny(refusal, by), site, next);
+            }
+        };
+        let desk = self.desk();
+        let rungs = chain
+            .rungs
+            .iter()
+            .map(|rung| match ask(rung, call, &desk) {
+                Some(opinion) => as_data(rung.name, &opinion),
+                None => RungOpinion {
+                    by: rung.name,
+                    verdict: VerdictKind::Deny,
+                    reason: Some(fak_abi::Reason::DefaultDeny),
+                    site: Some(sites::PANIC.site()),
+                },
+            })
+            .collect();
+        let verdict = match self.judge(chain, call) {
+            Ok((by, None)) => Verdict::allow(by),
+            Ok((by, Some(args))) => Verdict::Transform { args, by },
+            Err((refusal, by)) => Verdict::deny(refusal, by),
+        };
+        let site = verdict.refusal().and_then(|refusal| {
+            let check = refusal.site.check();
+            let of_rungs = chain.rungs.iter().flat_map(|rung| rung.judge.sites());
+            of_rungs.chain(sites::KERNEL_SITES).find(|info| info.check == check).copied()
+        });
+        let advice = verdict.reason().map_or("nothing: the act is allowed", fak_abi::Reason::advice);
+        let next = self.next_step(call, site, advice);
+        Explanation { rungs, verdict, site, next }
+    }
+
+    /// What to do next: the check's own advice, with the nearest tool where the tool is unknown.
+    fn next_step(&self, call: &ToolCall<'_>, site: Option<SiteInfo>, advice: &str) -> String {
+        let mut next = site.map_or(advice, |info| info.next).to_owned();
+        if let Tool::Outside(token) = call.tool()
+            && token.index().is_none()
+            && let Some(near) = json::nearest(token.name(), self.tool_names())
+        {
+            next = format!("{next}; did you mean {near:?}?");
+        }
+        next
+    }
+}
+
+fn as_data(by: RungName, opinion: &Opinion) -> RungOpinion {
+    let (reason, site) = match opinion {
+        Opinion::Deny(refusal) => (Some(refusal.reason), Some(refusal.site)),
+        _ => (None, None),
+    };
+    RungOpinion { by, verdict: opinion.kind(), reason, site }
+}

@@ -1,0 +1,191 @@
+//! The fold: one walk over a chain, the most restrictive conclusive opinion wins (§3.2).
+//! What an act does with the answer is in `kernel`.
+
+use std::cell::Cell;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use fak_abi::{Claim, Desk, Opinion, Reason, Ref, Refusal, RungName, Testimony, ToolCall, WitnessResolver};
+
+use crate::chain::{Chain, Rung};
+use crate::sites;
+
+/// Stamped on refusals that no rung made.
+pub(crate) const EMPTY_POLICY: RungName = "empty-policy";
+pub(crate) const ALL_DEFER: RungName = "all-defer";
+
+/// What a fold comes to.
+pub(crate) enum Folded {
+    Allow(RungName),
+    Transform(Ref, RungName),
+    Deny(Refusal, RungName),
+    /// A rung panicked: a denial that must also be reported.
+    Panic(RungName),
+}
+
+/// What a walk has seen so far. Allow and defer, the common answers, touch almost nothing.
+#[derive(Default)]
+struct Seen {
+    allow: Option<RungName>,
+    indeterminate: Option<RungName>,
+    transform: Option<(Ref, RungName)>,
+    quarantine: Option<RungName>,
+    claims: Vec<(Box<Claim>, RungName)>,
+}
+
+/// Folds the opinions of `chain` on `call`.
+#[inline]
+pub(crate) fn fold(
+    chain: &Chain,
+    call: &ToolCall<'_>,
+    desk: &Desk<'_>,
+    witnesses: &[Box<dyn WitnessResolver>],
+) -> Folded {
+    if chain.rungs.is_empty() {
+        return Folded::Deny(Refusal::new(Reason::DefaultDeny, sites::EMPTY.site()), EMPTY_POLICY);
+    }
+    // One landing pad for the whole walk; the cell says which rung was being asked.
+    let asked = Cell::new(EMPTY_POLICY);
+    catch_unwind(AssertUnwindSafe(|| walk(chain, call, desk, witnesses, &asked)))
+        .unwrap_or_else(|_| Folded::Panic(asked.get()))
+}
+
+#[inline]
+fn walk(
+    chain: &Chain,
+    call: &ToolCall<'_>,
+    desk: &Desk<'_>,
+    witnesses: &[Box<dyn WitnessResolver>],
+    asked: &Cell<RungName>,
+) -> Folded {
+    let mut seen = Seen::default();
+    for rung in &chain.rungs {
+        asked.set(rung.name);
+        match rung.judge.judge(call, desk) {
+            Opinion::Defer => {}
+            Opinion::Allow => {
+                seen.allow.get_or_insert(rung.name);
+            }
+            Opinion::Deny(refusal) => return Folded::Deny(refusal, rung.name),
+            rare => {
+                if let Some(end) = rarely(&mut seen, rare, rung.name, call) {
+                    return end;
+                }
+            }
+        }
+    }
+    conclude(seen, call, witnesses, asked)
+}
+
+/// The uncommon opinions, out of the hot loop.
+#[cold]
+fn rarely(seen: &mut Seen, opinion: Opinion, by: RungName, call: &ToolCall<'_>) -> Option<Folded> {
+    match opinion {
+        Opinion::Indeterminate => {
+            seen.indeterminate.get_or_insert(by);
+        }
+        Opinion::Quarantine => {
+            seen.quarantine.get_or_insert(by);
+        }
+        Opinion::RequireWitness(claim) => seen.claims.push((claim, by)),
+        Opinion::Transform(args) => {
+            if seen.transform.is_some() {
+                return Some(deny(Reason::Malformed, sites::TWO_TRANSFORMS, by));
+            }
+            if !within_limits(call.body(), &args) {
+                return Some(deny(Reason::TrustViolation, sites::TRANSFORM_LIMIT, by));
+            }
+            seen.transform = Some((args, by));
+        }
+        Opinion::Allow | Opinion::Defer | Opinion::Deny(_) => {}
+    }
+    None
+}
+
+/// A transform may not lower taint, widen scope, change the owner, or shed the mark of being made
+/// from others' parts. A call without a body may only be given one that is private.
+fn within_limits(before: Option<&Ref>, after: &Ref) -> bool {
+    use fak_abi::ShareScope::Agent;
+    before.is_some_and(|before| {
+        after.is_owned_by(before.owner())
+            && after.taint() >= before.taint()
+            // Fleet and tenant are incomparable: only the same scope or the narrowest is not wider.
+            && (after.scope() == before.scope() || after.scope() == Agent)
+            && (after.is_derived() || !before.is_derived())
+    })
+}
+
+fn conclude(
+    seen: Seen,
+    call: &ToolCall<'_>,
+    witnesses: &[Box<dyn WitnessResolver>],
+    asked: &Cell<RungName>,
+) -> Folded {
+    let Seen { allow, indeterminate, transform, quarantine, claims } = seen;
+    // A refutation anywhere outweighs a claim that is merely unconfirmed (§3.4).
+    let (mut witnessed, mut unconfirmed) = (None, None);
+    for (claim, by) in &claims {
+        asked.set(by);
+        match testify(claim, call, witnesses) {
+            None => {
+                witnessed.get_or_insert(*by);
+            }
+            Some(refusal) if refusal.reason == Reason::TrustViolation => return Folded::Deny(refusal, by),
+            Some(refusal) => {
+                unconfirmed.get_or_insert((refusal, *by));
+            }
+        }
+    }
+    if let Some((refusal, by)) = unconfirmed {
+        return Folded::Deny(refusal, by);
+    }
+    if let Some(by) = quarantine {
+        return deny(Reason::TrustViolation, sites::QUARANTINE, by);
+    }
+    if let Some((args, by)) = transform {
+        return Folded::Transform(args, by);
+    }
+    // A claim that was confirmed is as good as an allow of the rung that asked for it.
+    match (allow.or(witnessed), indeterminate) {
+        (Some(by), _) => Folded::Allow(by),
+        (None, Some(by)) => deny(Reason::DefaultDeny, sites::INDETERMINATE, by),
+        (None, None) => deny(Reason::DefaultDeny, sites::ALL_DEFER, ALL_DEFER),
+    }
+}
+
+/// §3.4: confirmed by some resolver and refuted by none, or the refusal.
+pub(crate) fn testify(
+    claim: &Claim,
+    call: &ToolCall<'_>,
+    witnesses: &[Box<dyn WitnessResolver>],
+) -> Option<Refusal> {
+    let mut confirmed = false;
+    for witness in witnesses {
+        match witness.resolve(claim, call) {
+            Testimony::Refute => {
+                return Some(Refusal::new(Reason::TrustViolation, sites::REFUTED.site()));
+            }
+            Testimony::Confirm => confirmed = true,
+            Testimony::Abstain => {}
+        }
+    }
+    (!confirmed).then(|| Refusal::new(Reason::Unwitnessed, sites::UNWITNESSED.site()))
+}
+
+fn deny(reason: Reason, site: fak_abi::SiteInfo, by: RungName) -> Folded {
+    Folded::Deny(Refusal::new(reason, site.site()), by)
+}
+
+/// Asks only the floor about a transformed call: what it refuses stays refused (§3.2, §4.3 row 7).
+#[cold]
+pub(crate) fn refold_floor(chain: &Chain, call: &ToolCall<'_>, desk: &Desk<'_>) -> Option<Folded> {
+    chain.rungs.iter().filter(|rung| rung.floor).find_map(|rung| match ask(rung, call, desk) {
+        Some(Opinion::Deny(refusal)) => Some(Folded::Deny(refusal, rung.name)),
+        None => Some(Folded::Panic(rung.name)),
+        Some(_) => None,
+    })
+}
+
+/// One rung's opinion, `None` if it panicked.
+pub(crate) fn ask(rung: &Rung, call: &ToolCall<'_>, desk: &Desk<'_>) -> Option<Opinion> {
+    catch_unwind(AssertUnwindSafe(|| rung.judge.judge(call, desk))).ok()
+}

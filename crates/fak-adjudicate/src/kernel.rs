@@ -1,0 +1,415 @@
+//! The kernel: an immutable snapshot that every act is folded over (§3.1, §3.2).
+//! The fold itself, the roll, pending calls and explanations have files of their own.
+
+use std::collections::HashMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+use fak_abi::{
+    Act, Admission, AgentHandle, AttachError, AuditSlot, Clock, Desk, Driver, Edges, Emitter, Engine, Event,
+    EventKind, EventKinds, Id, KernelSeal, KernelTag, Needs, Opinion, Permit, Principal, PrincipalSpec,
+    Reason, Ref, Refusal, ResolveError, Resolver, RungName, Sequence, Settle, SiteInfo, Timer, Timestamp,
+    Tool, ToolCall, Verdict, WitnessResolver,
+};
+
+use crate::attach::Roll;
+use crate::builder::KernelBuilder;
+use crate::chain::{Chain, Chains};
+use crate::clock::{SystemClock, SystemTimer};
+use crate::fold::{Folded, fold, refold_floor};
+use crate::pending::Pending;
+use crate::seams::{Auditor, Reservation};
+use crate::sites;
+
+/// Stamped on what the kernel itself refuses.
+pub(crate) const KERNEL: RungName = "kernel";
+/// Stamped on every act of a principal that was detached (§2.3).
+pub(crate) const DETACHED: RungName = "detached";
+/// Stamped on what the audit log refuses (§3.6).
+pub(crate) const AUDIT: RungName = "audit";
+
+/// One kernel: the rungs, engines and principals that belong together. Two kernels share nothing.
+///
+/// The host keeps the `Arc`; agents get [`AgentHandle`]s from [`Kernel::attach`].
+pub struct Kernel {
+    pub(crate) chains: Chains,
+    pub(crate) roll: Roll,
+    pub(crate) engines: HashMap<String, Arc<dyn Engine>>,
+    drivers: Vec<Arc<dyn Driver>>,
+    witnesses: Vec<Box<dyn WitnessResolver>>,
+    emitters: Vec<Box<dyn Emitter>>,
+    wanted: EventKinds,
+    pub(crate) edges: Vec<Arc<dyn Edges>>,
+    audit: Option<Arc<dyn Auditor>>,
+    pub(crate) pending: Pending,
+    sequence: Arc<Sequence>,
+    epoch: Sequence,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) timer: Arc<dyn Timer>,
+}
+
+/// What a builder hands over.
+pub(crate) struct Assembly {
+    pub(crate) chains: Chains,
+    pub(crate) roll: Roll,
+    pub(crate) engines: HashMap<String, Arc<dyn Engine>>,
+    pub(crate) drivers: Vec<Arc<dyn Driver>>,
+    pub(crate) witnesses: Vec<Box<dyn WitnessResolver>>,
+    pub(crate) emitters: Vec<Box<dyn Emitter>>,
+    pub(crate) edges: Vec<Arc<dyn Edges>>,
+    pub(crate) audit: Option<Arc<dyn Auditor>>,
+    pub(crate) pending: Pending,
+    pub(crate) sequence: Arc<Sequence>,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) timer: Arc<dyn Timer>,
+}
+
+impl Kernel {
+    /// Begins a kernel on the system's clock.
+    pub fn builder() -> KernelBuilder {
+        KernelBuilder::new(Arc::new(SystemClock), Arc::new(SystemTimer::new()))
+    }
+
+    pub(crate) fn assemble(parts: Assembly) -> Self {
+        let Assembly { chains, roll, engines, drivers, witnesses, emitters, edges, audit, pending, .. } =
+            parts;
+        let wanted = emitters.iter().fold(EventKinds::NONE, |set, emitter| set.or(emitter.kinds()));
+        Self {
+            chains,
+            roll,
+            engines,
+            drivers,
+            witnesses,
+            emitters,
+            wanted,
+            edges,
+            audit,
+            pending,
+            sequence: parts.sequence,
+            epoch: Sequence::new(),
+            clock: parts.clock,
+            timer: parts.timer,
+        }
+    }
+
+    pub(crate) fn drivers(&self) -> &[Arc<dyn Driver>] {
+        &self.drivers
+    }
+
+    pub(crate) const fn seal(&self) -> &KernelSeal {
+        &self.roll.seal
+    }
+
+    pub(crate) fn witnesses(&self) -> &[Box<dyn WitnessResolver>] {
+        &self.witnesses
+    }
+
+    pub(crate) fn next_seq(&self) -> u64 {
+        self.sequence.next()
+    }
+
+    pub(crate) fn desk(&self) -> Desk<'_> {
+        Desk { resolver: self, clock: &*self.clock }
+    }
+
+    pub(crate) const fn epoch_counter(&self) -> &Sequence {
+        &self.epoch
+    }
+
+    /// Attaches a principal and hands out the only thing that can act as it (§2.3).
+    ///
+    /// # Errors
+    /// [`AttachError`] if its id or trace id is in use.
+    pub fn attach(self: &Arc<Self>, spec: PrincipalSpec) -> Result<AgentHandle, AttachError> {
+        let principal = self.roll.attach(spec)?;
+        for driver in &self.drivers {
+            driver.attached(&principal);
+        }
+        self.epoch.next();
+        let gate: Arc<dyn fak_abi::Gate> = Arc::clone(self) as _;
+        let id = principal.id().clone();
+        let handle = self.seal().handle(&principal, gate).ok_or(AttachError::Absent(id))?;
+        self.announce(
+            |at| Event { principal: Some(&principal), ..Event::new(EventKind::Attach, at) },
+            EventKind::Attach,
+        );
+        Ok(handle)
+    }
+
+    /// The kill switch (§2.3): every clone of the handle is dead from here on, its waits wake, its
+    /// bindings, leases and subscriptions are freed, its pending calls are dropped.
+    ///
+    /// # Errors
+    /// [`AttachError::Absent`] if no principal of that id is attached.
+    pub fn detach(&self, id: &Id) -> Result<(), AttachError> {
+        let principal = self.roll.detach(id)?;
+        self.pending.forget(&principal);
+        for driver in &self.drivers {
+            driver.detached(&principal);
+        }
+        self.epoch.next();
+        self.announce(
+            |at| Event { principal: Some(&principal), ..Event::new(EventKind::Detach, at) },
+            EventKind::Detach,
+        );
+        Ok(())
+    }
+
+    /// The host labels a value: quarantined by its own judgement, or trusted at the source.
+    /// `None` for a Ref of another kernel.
+    #[must_use]
+    pub fn label(&self, body: &Ref, taint: fak_abi::Taint) -> Option<Ref> {
+        self.seal().relabel(body, taint, body.scope()).ok()
+    }
+
+    /// Tells the kernel that a rung's policy was replaced, so that kept opinions are dropped.
+    pub fn reloaded(&self) {
+        self.epoch.next();
+        self.announce(|at| Event::new(EventKind::Reload, at), EventKind::Reload);
+    }
+
+    /// Calls that were submitted and not yet reaped.
+    #[must_use]
+    pub fn pending(&self) -> usize {
+        self.pending.len()
+    }
+
+    /// Builds and emits an event, if any emitter wants its kind.
+    pub(crate) fn announce<'a>(&self, build: impl FnOnce(Timestamp) -> Event<'a>, kind: EventKind) {
+        if self.wanted.holds(kind) {
+            self.deliver(&build(self.clock.now()));
+        }
+    }
+
+    pub(crate) fn deliver(&self, event: &Event<'_>) {
+        for emitter in self.emitters.iter().filter(|emitter| emitter.kinds().holds(event.kind)) {
+            // An observer's defect is not the act's; there is nobody left to tell.
+            let _ = catch_unwind(AssertUnwindSafe(|| emitter.emit(event)));
+        }
+    }
+
+    /// Runs user code; `None` if it panicked.
+    pub(crate) fn guarded<T>(&self, run: impl FnOnce() -> T) -> Option<T> {
+        catch_unwind(AssertUnwindSafe(run)).ok()
+    }
+
+    pub(crate) fn report_panic(&self, by: RungName) {
+        self.announce(|at| Event { cause: by, ..Event::new(EventKind::Panic, at) }, EventKind::Panic);
+    }
+
+    /// What must hold of a call before any rung is asked (§4.3 row 0, §3.3).
+    #[inline]
+    pub(crate) fn precheck(&self, call: &ToolCall<'_>) -> Result<&Chain, (Refusal, RungName)> {
+        let deny = |reason, site: SiteInfo, by| Err((Refusal::new(reason, site.site()), by));
+        let principal = call.principal();
+        if principal.tag() != self.seal().tag() {
+            return deny(Reason::TrustViolation, sites::FOREIGN, KERNEL);
+        }
+        if !principal.is_attached() {
+            return deny(Reason::DefaultDeny, sites::DETACHED, DETACHED);
+        }
+        match call.tool() {
+            Tool::Act(act) => self.seal().acted(principal, act),
+            Tool::Outside(token) if token.tag() != self.seal().tag() => {
+                return deny(Reason::UnknownTool, sites::FOREIGN_TOOL, KERNEL);
+            }
+            Tool::Outside(_) => {}
+        }
+        if call.is_cancelled() || call.deadline().is_some_and(|deadline| self.clock.now() >= deadline) {
+            return deny(Reason::Misroute, sites::EXPIRED, KERNEL);
+        }
+        self.chains
+            .of(call.tool())
+            .ok_or((Refusal::new(Reason::UnknownTool, sites::UNKNOWN_TOOL.site()), KERNEL))
+    }
+
+    /// The fold with what a transform asks for besides.
+    #[inline]
+    pub(crate) fn judge(
+        &self,
+        chain: &Chain,
+        call: &ToolCall<'_>,
+    ) -> Result<(RungName, Option<Ref>), (Refusal, RungName)> {
+        let desk = self.desk();
+        match fold(chain, call, &desk, &self.witnesses) {
+            Folded::Allow(by) => Ok((by, None)),
+            Folded::Deny(refusal, by) => Err((refusal, by)),
+            Folded::Panic(by) => Err(self.panicked(by)),
+            Folded::Transform(args, by) => match refold_floor(chain, &call.args(&args), &desk) {
+                None => Ok((by, Some(args))),
+                Some(Folded::Deny(refusal, by)) => Err((refusal, by)),
+                Some(_) => Err(self.panicked(by)),
+            },
+        }
+    }
+
+    #[cold]
+    fn panicked(&self, by: RungName) -> (Refusal, RungName) {
+        self.report_panic(by);
+        (Refusal::new(Reason::DefaultDeny, sites::PANIC.site()), by)
+    }
+
+    /// True if somebody wants to know about every decision.
+    #[inline]
+    pub(crate) fn observes(&self) -> bool {
+        self.audit.is_some() || self.wanted.holds(EventKind::Decide)
+    }
+
+    /// A place in the audit queue, or the refusal by `audit`.
+    #[inline]
+    pub(crate) fn reserve(&self, who: &Principal) -> Result<AuditSlot, Verdict> {
+        let Some(audit) = &self.audit else { return Ok(AuditSlot::None) };
+        let (reason, site) = match audit.reserve(who) {
+            Reservation::Reserved => return Ok(AuditSlot::Reserved),
+            Reservation::Full => (Reason::RateLimited, sites::AUDIT_FULL),
+            Reservation::Share => (Reason::RateLimited, sites::AUDIT_SHARE),
+            Reservation::Failed => (Reason::DefaultDeny, sites::AUDIT_FAILED),
+        };
+        let (at, seq) = (self.clock.now(), self.next_seq());
+        audit.miss(at, seq);
+        Err(Verdict::deny(Refusal::new(reason, site.site()), AUDIT))
+    }
+
+    /// The admission of a call whose handle may be of any kernel.
+    #[inline]
+    pub(crate) fn admission<'a>(&'a self, call: &'a ToolCall<'a>) -> Admission<'a> {
+        let slot = match self.reserve(call.principal()) {
+            Ok(slot) => slot,
+            Err(verdict) => return Admission::Refuse(verdict),
+        };
+        match self.precheck(call).and_then(|chain| Ok((chain.counts, self.judge(chain, call)?))) {
+            Ok((counts, (by, args))) => {
+                let needs = Needs { counts, observed: self.observes() };
+                Admission::Permit(Permit::new(self, call, by, needs, slot).transform(args))
+            }
+            Err((refusal, by)) => Admission::Refuse(self.refused(call, refusal, by, slot)),
+        }
+    }
+
+    /// The verdict of a refusal, after it went into the books.
+    #[inline]
+    pub(crate) fn refused(
+        &self,
+        call: &ToolCall<'_>,
+        refusal: Refusal,
+        by: RungName,
+        slot: AuditSlot,
+    ) -> Verdict {
+        let verdict = Verdict::deny(refusal, by);
+        if self.observes() {
+            self.settle(call, &verdict, 0, slot);
+        }
+        verdict
+    }
+
+    pub(crate) fn audit(&self) -> Option<&dyn Auditor> {
+        self.audit.as_deref()
+    }
+}
+
+impl Settle for Kernel {
+    fn charge(&self, call: &ToolCall<'_>) -> Option<Verdict> {
+        let chain = self.chains.of(call.tool())?;
+        let desk = self.desk();
+        let counting = || chain.rungs.iter().filter(|rung| rung.counts);
+        for (done, rung) in counting().enumerate() {
+            let (refusal, by) = match self.guarded(|| rung.judge.commit(call, &desk)) {
+                Some(Opinion::Deny(refusal)) => (refusal, rung.name),
+                Some(_) => continue,
+                None => self.panicked(rung.name),
+            };
+            for counted in counting().take(done) {
+                if self.guarded(|| counted.judge.revert(call, &desk)).is_none() {
+                    self.report_panic(counted.name);
+                }
+            }
+            return Some(Verdict::deny(refusal, by));
+        }
+        None
+    }
+
+    fn revert(&self, call: &ToolCall<'_>) {
+        let Some(chain) = self.chains.of(call.tool()) else { return };
+        for rung in chain.rungs.iter().filter(|rung| rung.counts) {
+            if self.guarded(|| rung.judge.revert(call, &self.desk())).is_none() {
+                self.report_panic(rung.name);
+            }
+        }
+    }
+
+    fn settle(&self, call: &ToolCall<'_>, verdict: &Verdict, seq: u64, slot: AuditSlot) {
+        let event = Event {
+            seq: if seq == 0 { self.next_seq() } else { seq },
+            principal: Some(call.principal()),
+            tool: Some(call.tool()),
+            address: call.target(),
+            body: call.body(),
+            label: call.body().map(|body| (body.taint(), body.scope())),
+            verdict: Some(verdict),
+            ..Event::new(EventKind::Decide, self.clock.now())
+        };
+        match (&self.audit, slot) {
+            (Some(audit), AuditSlot::Reserved) => audit.record(&event),
+            (Some(audit), AuditSlot::None) => audit.note(&event),
+            (None, _) => {}
+        }
+        if self.wanted.holds(EventKind::Decide) {
+            self.deliver(&event);
+        }
+    }
+
+    fn release(&self, slot: AuditSlot) {
+        if let (Some(audit), AuditSlot::Reserved) = (&self.audit, slot) {
+            audit.release();
+        }
+    }
+}
+
+impl Resolver for Kernel {
+    fn bytes(&self, body: &Ref) -> Result<bytes::Bytes, ResolveError> {
+        self.seal().bytes(body)
+    }
+
+    fn rewrite(&self, body: &Ref, bytes: bytes::Bytes) -> Result<Ref, ResolveError> {
+        self.seal().rewrite(body, bytes)
+    }
+}
+
+impl fak_abi::Kernel for Kernel {
+    fn attach(self: Arc<Self>, spec: PrincipalSpec) -> Result<AgentHandle, AttachError> {
+        Self::attach(&self, spec)
+    }
+
+    fn detach(&self, id: &Id) -> Result<(), AttachError> {
+        Self::detach(self, id)
+    }
+
+    fn resolver(&self) -> &dyn Resolver {
+        self
+    }
+}
+
+impl std::fmt::Debug for Kernel {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Kernel").field("pending", &self.pending()).finish_non_exhaustive()
+    }
+}
+
+impl Kernel {
+    /// The identity that everything this kernel makes carries.
+    #[must_use]
+    pub const fn tag(&self) -> &KernelTag {
+        self.roll.seal.tag()
+    }
+
+    /// The attached principal of that id: the host's view.
+    #[must_use]
+    pub fn principal(&self, id: &Id) -> Option<Arc<Principal>> {
+        self.roll.find(id)
+    }
+
+    /// The names of tools the kernel knows besides the acts.
+    pub fn tool_names(&self) -> impl Iterator<Item = &str> {
+        self.chains.names().chain(Act::ALL.iter().map(|act| act.tool()))
+    }
+}

@@ -1,0 +1,220 @@
+//! The taxonomy: which lanes there are, which of them run alone, and each one's tree. Reading it from TOML is in
+//! `text`, judging it in `lint`.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::path::{Glob, MAX_GLOBS, Tree};
+use crate::error::{CommError, Place};
+
+/// Most lanes and trees of a taxonomy: the lint compares them in pairs.
+const MAX_LANES: usize = 4_096;
+
+/// A name as a list gives it, with its line when it came as text.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Listing {
+    /// The lane's name.
+    pub name: Arc<str>,
+    /// Line, from 1; absent for a table that was not read from text.
+    pub line: Option<usize>,
+}
+
+impl From<&str> for Listing {
+    fn from(name: &str) -> Self {
+        Self { name: name.into(), line: None }
+    }
+}
+
+/// A lane table before it is checked (§6.7): what `[lanes]` and `[lanes.trees]` say.
+#[derive(Clone, Debug, Default)]
+pub struct LaneSpec {
+    /// Lanes that run beside others.
+    pub concurrent: Vec<Listing>,
+    /// Lanes that run alone.
+    pub exclusive: Vec<Listing>,
+    /// Globs by lane.
+    pub trees: Vec<(Listing, Vec<Listing>)>,
+}
+
+/// A key of a lane table that means nothing here: noted, not refused (§6.7).
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Note {
+    /// Dotted key.
+    pub key: String,
+    /// Line, from 1.
+    pub line: usize,
+}
+
+/// One lane.
+#[derive(Clone, Debug)]
+pub struct Lane {
+    pub(super) name: Arc<str>,
+    pub(super) exclusive: bool,
+    pub(super) tree: Tree,
+}
+
+impl Lane {
+    /// Its name.
+    #[must_use]
+    pub fn name(&self) -> &Arc<str> {
+        &self.name
+    }
+
+    /// Whether it runs alone.
+    #[must_use]
+    pub fn is_exclusive(&self) -> bool {
+        self.exclusive
+    }
+
+    /// Its tree; one without globs covers everything.
+    #[must_use]
+    pub fn tree(&self) -> &Tree {
+        &self.tree
+    }
+}
+
+/// The lanes of a workspace (§6.7). Immutable once read.
+#[derive(Clone, Debug, Default)]
+pub struct Taxonomy {
+    pub(super) lanes: BTreeMap<Arc<str>, Lane>,
+    /// Every mention in the two lists, in order, for the lint.
+    pub(super) listings: Vec<Listing>,
+    /// Trees whose name is in neither list.
+    pub(super) orphans: Vec<Listing>,
+    pub(super) notes: Vec<Note>,
+}
+
+impl Taxonomy {
+    /// Checks a lane table. A lane in both lists runs alone.
+    ///
+    /// # Errors
+    ///
+    /// [`CommError::Lanes`] for a name that is not an id, a tree given twice, or more lanes or globs than
+    /// the limits; [`CommError::Path`] for a glob that leaves the workspace.
+    pub fn new(spec: LaneSpec) -> Result<Self, CommError> {
+        let LaneSpec { concurrent, exclusive, trees } = spec;
+        let mentions = concurrent.len().saturating_add(exclusive.len()).saturating_add(trees.len());
+        if mentions > MAX_LANES {
+            return Err(fault(None, "lanes", format!("{mentions} names, expected at most {MAX_LANES}")));
+        }
+        let mut taxonomy = Self::default();
+        for (list, names, alone) in
+            [("lanes.concurrent", concurrent, false), ("lanes.exclusive", exclusive, true)]
+        {
+            for listing in names {
+                check_name(&listing, list)?;
+                let lane = taxonomy.lanes.entry(Arc::clone(&listing.name)).or_insert_with(|| Lane {
+                    name: Arc::clone(&listing.name),
+                    exclusive: false,
+                    tree: Tree::default(),
+                });
+                lane.exclusive |= alone;
+                taxonomy.listings.push(listing);
+            }
+        }
+        let mut seen: BTreeMap<Arc<str>, ()> = BTreeMap::new();
+        for (listing, globs) in trees {
+            check_name(&listing, "lanes.trees")?;
+            let key = format!("lanes.trees.{}", listing.name);
+            if seen.insert(Arc::clone(&listing.name), ()).is_some() {
+                return Err(fault(
+                    listing.line,
+                    &key,
+                    "the tree is given twice, expected it once".to_owned(),
+                ));
+            }
+            let tree = read_tree(&key, listing.line, globs)?;
+            match taxonomy.lanes.get_mut(&listing.name) {
+                Some(lane) => lane.tree = tree,
+                None => taxonomy.orphans.push(listing),
+            }
+        }
+        Ok(taxonomy)
+    }
+
+    /// The lane of that name.
+    #[must_use]
+    pub fn lane(&self, name: &str) -> Option<&Lane> {
+        self.lanes.get(name)
+    }
+
+    /// Every lane, sorted by name.
+    pub fn lanes(&self) -> impl ExactSizeIterator<Item = &Lane> {
+        self.lanes.values()
+    }
+
+    /// Keys of the text that mean nothing here.
+    #[must_use]
+    pub fn notes(&self) -> &[Note] {
+        &self.notes
+    }
+}
+
+fn read_tree(key: &str, line: Option<usize>, globs: Vec<Listing>) -> Result<Tree, CommError> {
+    if globs.len() > MAX_GLOBS {
+        return Err(fault(line, key, format!("{} globs, expected at most {MAX_GLOBS}", globs.len())));
+    }
+    let mut tree = Vec::with_capacity(globs.len());
+    for glob in globs {
+        let read = Glob::parse(&glob.name).map_err(|fault| CommError::Path {
+            at: Place { line: glob.line, key: key.to_owned() },
+            path: glob.name.to_string(),
+            fault,
+        })?;
+        tree.push(read);
+    }
+    Ok(Tree::new(tree))
+}
+
+fn check_name(listing: &Listing, key: &str) -> Result<(), CommError> {
+    crate::id::check_id("lane", 0, &listing.name).map_err(|err| {
+        let CommError::Id { why, .. } = err else {
+            return err;
+        };
+        fault(listing.line, key, format!("{why}, expected a lane name"))
+    })
+}
+
+pub(super) fn fault(line: Option<usize>, key: &str, expected: String) -> CommError {
+    CommError::Lanes { at: Place { line, key: key.to_owned() }, expected }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn spec(concurrent: &[&str], trees: &[(&str, &[&str])]) -> LaneSpec {
+        LaneSpec {
+            concurrent: concurrent.iter().map(|n| Listing::from(*n)).collect(),
+            exclusive: vec!["abi".into()],
+            trees: trees
+                .iter()
+                .map(|(name, globs)| {
+                    (Listing::from(*name), globs.iter().map(|g| Listing::from(*g)).collect())
+                })
+                .collect(),
+        }
+    }
+
+    #[test]
+    fn a_lane_in_both_lists_runs_alone() {
+        let taxonomy = Taxonomy::new(spec(&["abi", "docs"], &[])).unwrap();
+        assert!(taxonomy.lane("abi").unwrap().is_exclusive());
+        assert!(!taxonomy.lane("docs").unwrap().is_exclusive());
+    }
+
+    #[test]
+    fn what_cannot_be_a_table_is_an_error_naming_its_key() {
+        let err = Taxonomy::new(spec(&["docs"], &[("docs", &["../up"])])).unwrap_err();
+        assert_eq!(err.to_string(), "key \"lanes.trees.docs\": path \"../up\" has a `..` component");
+        let err = Taxonomy::new(spec(&["a\u{202e}b"], &[])).unwrap_err();
+        assert_eq!(err.kind(), "lanes");
+        let err = Taxonomy::new(spec(&["a"], &[("a", &[]), ("a", &[])])).unwrap_err();
+        assert_eq!(err.kind(), "lanes");
+        let many: Vec<String> = (0..5_000).map(|n| format!("l{n}")).collect();
+        let many: Vec<&str> = many.iter().map(String::as_str).collect();
+        assert_eq!(Taxonomy::new(spec(&many, &[])).unwrap_err().kind(), "lanes");
+        let globs = vec!["a"; 257];
+        assert_eq!(Taxonomy::new(spec(&["a"], &[("a", &globs)])).unwrap_err().kind(), "lanes");
+    }
+}

@@ -1,0 +1,139 @@
+//! Spawning: the membership each member of a wave carries, and who is alive in which wave. A spawn starts no
+//! process; it mints identities.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+
+use crate::group::Group;
+
+/// A member's place in a wave, minted by [`Waves::spawn`] (§6.1).
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Membership {
+    /// The wave.
+    pub wave: Arc<str>,
+    /// Trace id of the parent; empty if there is none.
+    pub parent: Arc<str>,
+    /// The member.
+    pub id: Arc<str>,
+    /// Its rank, from 0.
+    pub rank: usize,
+    /// How many members the group has.
+    pub size: usize,
+    /// The lane it works in.
+    pub lane: Option<Arc<str>>,
+}
+
+/// What a spawn came to: every membership, or none.
+#[derive(Clone, Debug, Eq, PartialEq)]
+#[must_use]
+pub enum Spawn {
+    /// The memberships in rank order.
+    Mint(Vec<Membership>),
+    /// A member is alive in the wave already: LEASE_HELD, and nobody was spawned.
+    Held {
+        /// The lowest rank that is alive.
+        rank: usize,
+        /// Its id.
+        member: Arc<str>,
+    },
+}
+
+/// Who is alive in which wave. One a host; no global state.
+#[derive(Debug, Default)]
+pub struct Waves {
+    alive: Mutex<HashMap<Arc<str>, HashSet<Arc<str>>>>,
+}
+
+impl Waves {
+    /// No wave at all.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Spawns every member of `group` into its wave, or nobody if one of them is alive there.
+    pub fn spawn(&self, group: &Group) -> Spawn {
+        let mut alive = self.alive.lock();
+        let wave = alive.entry(Arc::clone(group.wave())).or_default();
+        if let Some((rank, held)) = group.members().iter().enumerate().find(|(_, m)| wave.contains(m.id())) {
+            return Spawn::Held { rank, member: Arc::clone(held.shared_id()) };
+        }
+        wave.extend(group.members().iter().map(|m| Arc::clone(m.shared_id())));
+        let mint = |(rank, member): (usize, &crate::group::Member)| Membership {
+            wave: Arc::clone(group.wave()),
+            parent: Arc::clone(group.parent()),
+            id: Arc::clone(member.shared_id()),
+            rank,
+            size: group.size(),
+            lane: member.lane().map(Arc::from),
+        };
+        Spawn::Mint(group.members().iter().enumerate().map(mint).collect())
+    }
+
+    /// Ends `id` in `wave`: it may be spawned there again. False if it was not alive there.
+    pub fn end(&self, wave: &str, id: &str) -> bool {
+        let mut alive = self.alive.lock();
+        let Some(members) = alive.get_mut(wave) else {
+            return false;
+        };
+        let ended = members.remove(id);
+        if members.is_empty() {
+            alive.remove(wave);
+        }
+        ended
+    }
+
+    /// Ends `id` in every wave, as when it is detached (§2.3).
+    pub fn end_everywhere(&self, id: &str) {
+        self.alive.lock().retain(|_, members| {
+            members.remove(id);
+            !members.is_empty()
+        });
+    }
+
+    /// Whether `id` is alive in `wave`.
+    #[must_use]
+    pub fn is_alive(&self, wave: &str, id: &str) -> bool {
+        self.alive.lock().get(wave).is_some_and(|members| members.contains(id))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::group::{GroupSpec, Member};
+
+    fn group(ids: &[&str]) -> Group {
+        let members = ids.iter().map(|id| Member::new(*id).in_lane("docs")).collect();
+        Group::new(GroupSpec::new("g", members).in_wave("w1").under("trace-p")).unwrap()
+    }
+
+    #[test]
+    fn every_membership_names_wave_parent_rank_size_and_lane() {
+        let Spawn::Mint(minted) = Waves::new().spawn(&group(&["b", "a"])) else { panic!("refused") };
+        let expected = |id: &str, rank| Membership {
+            wave: "w1".into(),
+            parent: "trace-p".into(),
+            id: id.into(),
+            rank,
+            size: 2,
+            lane: Some("docs".into()),
+        };
+        assert_eq!(minted, [expected("a", 0), expected("b", 1)]);
+    }
+
+    #[test]
+    fn an_id_alive_in_the_wave_is_held_and_nobody_is_spawned() {
+        let waves = Waves::new();
+        let _ = waves.spawn(&group(&["b"]));
+        assert_eq!(waves.spawn(&group(&["a", "b", "c"])), Spawn::Held { rank: 1, member: "b".into() });
+        assert!(!waves.is_alive("w1", "a"));
+        assert!(waves.end("w1", "b"));
+        assert!(!waves.end("w1", "b"));
+        assert!(matches!(waves.spawn(&group(&["a", "b", "c"])), Spawn::Mint(_)));
+        waves.end_everywhere("a");
+        assert!(!waves.is_alive("w1", "a") && waves.is_alive("w1", "b"));
+    }
+}

@@ -1,0 +1,122 @@
+//! The acts of a scenario as types that cannot be wrong: one struct an act, each with exactly the arguments its row of the
+//! act table has. Reading them is `parse`, doing them is `perform`.
+
+mod channel;
+mod kernel;
+mod record;
+mod shape;
+mod wave;
+
+pub(crate) use self::{channel::*, kernel::*, record::*, shape::*, wave::*};
+use crate::expect::Expectations;
+
+/// Who performs an act.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Actor {
+    /// An agent of the scenario, by name.
+    Agent(String),
+    /// `"?name"`: a principal that was never attached; its acts must be refused.
+    Stranger(String),
+    /// A step without `by`.
+    Host,
+}
+
+/// A channel as written: the locale is checked when read, the id when the act is performed, because a malformed id is an
+/// audited refusal (§4.1) and not an unreadable file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Address {
+    /// The locale's name.
+    pub(crate) locale: fak_abi::Locale,
+    /// The id, unchecked.
+    pub(crate) id: String,
+}
+
+/// Where the bytes of a body come from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Source {
+    /// `text` or `base64`.
+    Bytes(Vec<u8>),
+    /// `ref`: what an earlier step kept with `save`.
+    Saved(String),
+}
+
+/// `{text | base64 | ref, scope?, taint?, owner?}`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Body {
+    /// The bytes.
+    pub(crate) source: Source,
+    /// A scope to be reached by a real widening.
+    pub(crate) scope: Option<fak_abi::ShareScope>,
+    /// A taint the host sets, last.
+    pub(crate) taint: Option<fak_abi::Taint>,
+    /// The agent that makes the body, if it is not the acting one.
+    pub(crate) owner: Option<String>,
+}
+
+/// What an act works on: a new body or a kept one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Subject {
+    /// `body`.
+    Body(Body),
+    /// `ref`.
+    Saved(String),
+}
+
+/// Where a message is taken from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Inbox {
+    /// `at`: a mailbox.
+    At(Address),
+    /// `inbox`: a subscription's or request's `as`, or a group.
+    Named(String),
+}
+
+/// A piece of JSON as it stands in the file, for the crate that knows its type.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct RawJson {
+    /// The exact text.
+    pub(crate) text: String,
+    /// The line it starts on.
+    pub(crate) line: usize,
+}
+
+/// One step: where it stands, what it does, what it must answer.
+#[derive(Clone, Debug)]
+pub(crate) struct Step {
+    /// Counted from 1.
+    pub(crate) number: usize,
+    /// The line its object starts on.
+    pub(crate) line: usize,
+    /// Its row of the table.
+    pub(crate) shape: &'static ActShape,
+    /// Who performs it.
+    pub(crate) by: Actor,
+    /// What is done.
+    pub(crate) act: Act,
+    /// The name under which what it yields is kept.
+    pub(crate) save: Option<String>,
+    /// What it must answer.
+    pub(crate) expect: Expectations,
+}
+
+/// What a step does, by family.
+#[derive(Clone, Debug)]
+pub(crate) enum Act {
+    /// §4: channels.
+    Channel(ChannelAct),
+    /// §2–§3: the kernel, its pool and its log.
+    Kernel(KernelAct),
+    /// §5: the shared record and the space.
+    Record(RecordAct),
+    /// §6: groups, collectives, barriers and lanes.
+    Wave(WaveAct),
+    /// `explain`: what an act would answer, without doing it (§3.5).
+    Explain {
+        /// Who would perform it.
+        by: Actor,
+        /// The act in question.
+        of: Box<Act>,
+        /// Its shape, for the name.
+        shape: &'static ActShape,
+    },
+}

@@ -1,0 +1,328 @@
+//! The table of acts: what each may be told and what it may be asked to answer. Parsing, the nearest-name suggestions and the
+//! checks of `expect` all read this one table.
+
+/// What kind of answer a member of `expect` states.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Kind {
+    /// One of a closed set of words.
+    Word(&'static [&'static str]),
+    /// An exact text.
+    Text,
+    /// A text the answer contains.
+    Contains,
+    /// A whole number.
+    Count,
+    /// True or false.
+    Flag,
+    /// A list of texts, in order.
+    List,
+    /// Any JSON; of an object only the members listed are compared.
+    Json,
+}
+
+/// Whether an act names who performs it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum By {
+    /// It must: the act is an agent's.
+    Agent,
+    /// It may: without `by` it is the host's.
+    Either,
+    /// It may not: the act is the host's.
+    Host,
+}
+
+/// One row of the table.
+#[derive(Debug)]
+pub(crate) struct ActShape {
+    /// The value of `do`.
+    pub(crate) name: &'static str,
+    /// Whether it takes `by`.
+    pub(crate) by: By,
+    /// Its arguments, without `do`, `by`, `save` and `expect`.
+    pub(crate) arguments: &'static [&'static str],
+    /// Whether what it yields can be kept with `save`.
+    pub(crate) save: bool,
+    /// What `expect` may have.
+    pub(crate) expect: &'static [(&'static str, Kind)],
+}
+
+const VERDICTS: Kind =
+    Kind::Word(&["allow", "deny", "transform", "quarantine", "require_witness", "defer", "indeterminate"]);
+const RECEIVED: Kind = Kind::Word(&["allow", "deny", "quarantine", "empty"]);
+const MERGED: Kind = Kind::Word(&["accepted", "conflict", "quarantined", "denied", "needs_approval"]);
+const REASONS: Kind = Kind::Word(&CORE_REASONS);
+const MERGE_REASONS: Kind = Kind::Word(&[
+    "DEFAULT_DENY",
+    "POLICY_BLOCK",
+    "SELF_MODIFY",
+    "LEASE_HELD",
+    "TRUST_VIOLATION",
+    "MALFORMED",
+    "MISROUTE",
+    "RATE_LIMITED",
+    "SECRET_EXFIL",
+    "UNWITNESSED",
+    "OVERSIZE",
+    "UNKNOWN_TOOL",
+    "STALE_BASE",
+    "MISSING_DECISION",
+    "DUPLICATE_NOTE",
+    "DUPLICATE_ARTIFACT",
+    "DUPLICATE_DECISION",
+    "ARTIFACT_QUARANTINED",
+    "ARTIFACT_WITNESS_MISSING",
+    "BODY_QUARANTINED",
+    "BODY_WITNESS_MISSING",
+    "SCOPE_WIDEN_FORBIDDEN",
+    "UNSUPPORTED_PATCH",
+    "APPROVAL_REQUIRED",
+]);
+const TAINTS: Kind = Kind::Word(&["trusted", "tainted", "quarantined"]);
+const SCOPES: Kind = Kind::Word(&["agent", "fleet", "tenant", "public"]);
+
+/// The twelve reasons of §2.7 by name.
+pub(crate) const CORE_REASONS: [&str; 12] = [
+    "DEFAULT_DENY",
+    "POLICY_BLOCK",
+    "SELF_MODIFY",
+    "LEASE_HELD",
+    "TRUST_VIOLATION",
+    "MALFORMED",
+    "MISROUTE",
+    "RATE_LIMITED",
+    "SECRET_EXFIL",
+    "UNWITNESSED",
+    "OVERSIZE",
+    "UNKNOWN_TOOL",
+];
+
+type Members = &'static [(&'static str, Kind)];
+
+const V: (&str, Kind) = ("verdict", VERDICTS);
+const R: (&str, Kind) = ("reason", REASONS);
+const PLAIN: Members = &[V, R];
+const CALLED: Members = &[V, R, ("rung", Kind::Text), ("retry_after", Kind::Count)];
+const RECV: Members = &[
+    ("verdict", RECEIVED),
+    R,
+    ("text", Kind::Text),
+    ("taint", TAINTS),
+    ("scope", SCOPES),
+    ("from", Kind::Text),
+    ("missed", Kind::Count),
+];
+const TEXT: Members = &[V, R, ("text", Kind::Text)];
+const AWAIT: Members =
+    &[("verdict", RECEIVED), R, ("text", Kind::Text), ("empty", Kind::Flag), ("timeout", Kind::Flag)];
+const HOST: Members = &[V, R, ("ok", Kind::Flag), ("error", Kind::Contains)];
+const MERGE: Members = &[
+    ("act", VERDICTS),
+    ("verdict", MERGED),
+    ("reason", MERGE_REASONS),
+    ("conflict", Kind::Json),
+    ("revision", Kind::Count),
+    ("decision", Kind::Text),
+];
+const CELL: Members = &[
+    V,
+    R,
+    ("version", Kind::Count),
+    ("text", Kind::Text),
+    ("taint", TAINTS),
+    ("scope", SCOPES),
+    ("conflict", Kind::Json),
+    ("keys", Kind::List),
+    ("empty", Kind::Flag),
+];
+const COLLECTIVE: Members = &[
+    V,
+    R,
+    ("rank", Kind::Count),
+    ("output", Kind::Text),
+    ("winner", Kind::Text),
+    ("tally", Kind::Json),
+    ("delivered", Kind::Count),
+    ("taint", TAINTS),
+    ("scope", SCOPES),
+    ("error", Kind::Contains),
+];
+const BARRIER: Members = &[V, R, ("complete", Kind::Flag), ("missing", Kind::List), ("gone", Kind::List)];
+const LEASE: Members = &[V, R, ("conflicts", Kind::List), ("fence", Kind::Count)];
+
+const fn act(
+    name: &'static str,
+    by: By,
+    arguments: &'static [&'static str],
+    save: bool,
+    expect: Members,
+) -> ActShape {
+    ActShape { name, by, arguments, save, expect }
+}
+
+const KEEPS: bool = true;
+const DROPS: bool = false;
+
+/// Every act, as the table of the scenario format has them.
+pub(crate) static ACTS: &[ActShape] = &[
+    act("send", By::Agent, &["to", "body", "key", "ttl_ms"], DROPS, CALLED),
+    act("recv", By::Agent, &["at", "inbox"], KEEPS, RECV),
+    act("recv_leased", By::Agent, &["at", "inbox", "as", "deadline_ms"], KEEPS, RECV),
+    act("consume", By::Either, &["as"], DROPS, PLAIN),
+    act("drop", By::Either, &["as"], DROPS, PLAIN),
+    act(
+        "publish",
+        By::Agent,
+        &["topic", "body"],
+        DROPS,
+        &[V, R, ("fanout", Kind::Count), ("skipped", Kind::Count), ("dropped", Kind::Count)],
+    ),
+    act("subscribe", By::Agent, &["topic", "as"], DROPS, PLAIN),
+    act("unsubscribe", By::Either, &["inbox"], DROPS, PLAIN),
+    act("open", By::Host, &["at"], DROPS, PLAIN),
+    act("bind", By::Agent, &["at"], DROPS, PLAIN),
+    act("unbind", By::Agent, &["at"], DROPS, PLAIN),
+    act("request", By::Agent, &["to", "body", "as", "blocking", "deadline_ms"], DROPS, AWAIT),
+    act("reply", By::Agent, &["to_request", "body"], DROPS, AWAIT),
+    act("await", By::Either, &["as"], KEEPS, AWAIT),
+    act("widen", By::Agent, &["body", "ref", "scope"], KEEPS, PLAIN),
+    act("trust", By::Agent, &["body", "ref", "evidence"], KEEPS, PLAIN),
+    act("read", By::Agent, &["ref"], DROPS, TEXT),
+    act("pool_put", By::Agent, &["body"], KEEPS, &[V, R, ("taint", TAINTS), ("text", Kind::Text)]),
+    act("pool_get", By::Agent, &["text"], KEEPS, &[V, R, ("taint", TAINTS), ("text", Kind::Text)]),
+    act("compact", By::Agent, &["body", "as"], DROPS, TEXT),
+    act("resume", By::Agent, &["window"], KEEPS, TEXT),
+    act("status", By::Agent, &["status"], DROPS, PLAIN),
+    act("correct", By::Agent, &["request", "as"], DROPS, PLAIN),
+    act("receive_correction", By::Agent, &["as"], DROPS, PLAIN),
+    act("ack", By::Agent, &["action", "as"], DROPS, PLAIN),
+    act("observe", By::Agent, &["as"], DROPS, PLAIN),
+    act("call", By::Agent, &["tool", "args", "meta", "address"], KEEPS, CALLED),
+    act("explain", By::Host, &["of"], DROPS, &[V, R, ("rungs", Kind::Json), ("hint", Kind::Contains)]),
+    act("detach", By::Host, &["agent"], DROPS, HOST),
+    act("attach", By::Host, &["agent"], DROPS, HOST),
+    act("who", By::Agent, &[], DROPS, &[V, R, ("agents", Kind::List)]),
+    act("held", By::Agent, &[], DROPS, &[V, R, ("count", Kind::Count), ("texts", Kind::List)]),
+    act(
+        "create",
+        By::Either,
+        &["record"],
+        DROPS,
+        &[V, R, ("act", VERDICTS), ("ok", Kind::Flag), ("error", Kind::Contains)],
+    ),
+    act("patch", By::Agent, &["patch", "key"], KEEPS, MERGE),
+    act("approve", By::Agent, &["task", "decision"], DROPS, MERGE),
+    act("reject", By::Agent, &["task", "decision"], DROPS, MERGE),
+    act(
+        "view",
+        By::Agent,
+        &["task"],
+        DROPS,
+        &[
+            V,
+            R,
+            ("act", VERDICTS),
+            ("body_visible", Kind::Flag),
+            ("notes", Kind::List),
+            ("artifacts", Kind::List),
+            ("open_decisions", Kind::List),
+            ("redacted_notes", Kind::Count),
+            ("redacted_artifacts", Kind::Count),
+            ("title", Kind::Text),
+            ("state", Kind::Text),
+        ],
+    ),
+    act(
+        "events",
+        By::Agent,
+        &["task"],
+        DROPS,
+        &[V, R, ("count", Kind::Count), ("redacted", Kind::Count), ("verifies", Kind::Flag)],
+    ),
+    act("watch", By::Agent, &["task", "prefix", "as"], DROPS, PLAIN),
+    act(
+        "next",
+        By::Either,
+        &["as"],
+        DROPS,
+        &[
+            V,
+            R,
+            ("event_kind", Kind::Text),
+            ("actor", Kind::Text),
+            ("key", Kind::Text),
+            ("version", Kind::Count),
+            ("empty", Kind::Flag),
+            ("missed", Kind::Count),
+        ],
+    ),
+    act("journal", By::Either, &["task"], KEEPS, &[V, R, ("entries", Kind::Count), ("verifies", Kind::Flag)]),
+    act(
+        "load",
+        By::Host,
+        &["journal"],
+        DROPS,
+        &[V, R, ("ok", Kind::Flag), ("error", Kind::Contains), ("at_entry", Kind::Count)],
+    ),
+    act("put", By::Agent, &["key", "body"], DROPS, CELL),
+    act("cas", By::Agent, &["key", "body", "version", "scope"], DROPS, CELL),
+    act("get", By::Agent, &["key", "scope"], KEEPS, CELL),
+    act("delete", By::Agent, &["key", "version", "scope"], DROPS, CELL),
+    act("list", By::Agent, &["prefix", "scope"], DROPS, CELL),
+    act(
+        "group",
+        By::Host,
+        &["name", "members", "wave"],
+        DROPS,
+        &[V, R, ("ranks", Kind::Json), ("size", Kind::Count), ("error", Kind::Contains)],
+    ),
+    act("broadcast", By::Agent, &["group", "body"], DROPS, COLLECTIVE),
+    act("scatter", By::Agent, &["group", "bodies"], DROPS, COLLECTIVE),
+    act("gather", By::Agent, &["group", "outputs", "reduce", "scores"], KEEPS, COLLECTIVE),
+    act("barrier", By::Either, &["group", "as"], DROPS, BARRIER),
+    act("arrive", By::Either, &["as", "member", "evidence"], DROPS, BARRIER),
+    act("depart", By::Either, &["as", "member"], DROPS, BARRIER),
+    act("barrier_status", By::Either, &["as"], DROPS, BARRIER),
+    act("split", By::Either, &["group", "colours", "lease"], DROPS, &[V, R, ("parts", Kind::Json)]),
+    act("lease", By::Agent, &["lane", "tree", "ttl_ms", "as"], DROPS, LEASE),
+    act("renew", By::Either, &["as"], DROPS, LEASE),
+    act("release", By::Either, &["as"], DROPS, LEASE),
+    act("check", By::Either, &["as", "path"], DROPS, LEASE),
+    act("tick", By::Host, &["ms"], DROPS, PLAIN),
+    act(
+        "audit",
+        By::Host,
+        &[],
+        DROPS,
+        &[V, R, ("verifies", Kind::Flag), ("entries", Kind::Count), ("denied", Kind::Count)],
+    ),
+    act(
+        "stats",
+        By::Host,
+        &[],
+        DROPS,
+        &[
+            V,
+            R,
+            ("sent", Kind::Count),
+            ("received", Kind::Count),
+            ("denied", Kind::Count),
+            ("held", Kind::Count),
+            ("dropped", Kind::Count),
+            ("skipped", Kind::Count),
+            ("dead", Kind::Count),
+            ("queued", Kind::Count),
+        ],
+    ),
+];
+
+impl ActShape {
+    /// The row of an act by name.
+    pub(crate) fn named(name: &str) -> Option<&'static Self> {
+        ACTS.iter().find(|act| act.name == name)
+    }
+
+    /// What kind of answer a member of `expect` states, if this act may be asked for it.
+    pub(crate) fn expects(&self, member: &str) -> Option<Kind> {
+        self.expect.iter().find(|(name, _)| *name == member).map(|(_, kind)| *kind)
+    }
+}

@@ -1,0 +1,172 @@
+//! Why a scenario could not be read or begun: the file, the line, the step, the member, and what to write instead. What a step
+//! answers wrongly is no error but a [`Mismatch`](crate::Mismatch).
+
+use std::{
+    fmt,
+    path::{Path, PathBuf},
+};
+
+use fak_abi::json;
+
+/// A scenario that cannot be read or begun (§8).
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ScenarioError {
+    /// The file cannot be opened or read.
+    #[error("cannot read \"{}\": {source}", path.display())]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// The file is larger than a scenario may be.
+    #[error("\"{}\" is larger than the {limit} bytes a file may have", path.display())]
+    TooLarge {
+        /// The file.
+        path: PathBuf,
+        /// The limit, in bytes.
+        limit: u64,
+    },
+    /// A file named by a scenario climbs out of its folder.
+    #[error(
+        "{place}: the path \"{wanted}\" climbs out of the scenario's folder; move the file there or allow outside files"
+    )]
+    Outside {
+        /// Where it is named.
+        place: Box<Place>,
+        /// The path as written.
+        wanted: String,
+    },
+    /// The text is not what a scenario is made of.
+    #[error("{place}: {problem}")]
+    Invalid {
+        /// Where.
+        place: Box<Place>,
+        /// What is wrong and what was expected.
+        problem: Problem,
+    },
+    /// No scenario was found where one was asked for.
+    #[error("no scenario in \"{}\"; a folder must hold files that end in .json", path.display())]
+    Empty {
+        /// The folder.
+        path: PathBuf,
+    },
+    /// The log of the run cannot be written.
+    #[error("cannot write the audit log: {0}")]
+    Audit(std::io::Error),
+}
+
+impl ScenarioError {
+    /// Where in a scenario it is, if it is in one.
+    #[must_use]
+    pub fn place(&self) -> Option<&Place> {
+        match self {
+            Self::Outside { place, .. } | Self::Invalid { place, .. } => Some(place),
+            _ => None,
+        }
+    }
+
+    /// The file or folder it is about.
+    #[must_use]
+    pub fn path(&self) -> Option<&Path> {
+        match self {
+            Self::Read { path, .. } | Self::TooLarge { path, .. } | Self::Empty { path } => Some(path),
+            Self::Outside { place, .. } | Self::Invalid { place, .. } => Some(&place.path),
+            Self::Audit(_) => None,
+        }
+    }
+}
+
+/// Where in a scenario something is wrong.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// The file.
+    pub path: PathBuf,
+    /// The line, counted from 1.
+    pub line: usize,
+    /// The column in bytes, counted from 1.
+    pub column: usize,
+    /// The step, counted from 1, and what it does.
+    pub step: Option<(usize, String)>,
+    /// The member, as a JSON pointer.
+    pub member: String,
+}
+
+/// What is wrong there.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Problem {
+    /// It is not the JSON a scenario is made of.
+    #[error("{problem}{}", lists(.known))]
+    Json {
+        /// What the reader found.
+        problem: json::Problem,
+        /// The members known there, where one was unknown and none is near.
+        known: Vec<String>,
+    },
+    /// A member of `expect` that the act does not answer.
+    #[error("\"{act}\" does not answer \"{name}\"{}", suggest(.nearest.as_deref(), .known))]
+    NotAnswered {
+        /// The act.
+        act: &'static str,
+        /// The member.
+        name: String,
+        /// The known name most like it.
+        nearest: Option<String>,
+        /// What the act answers.
+        known: Vec<String>,
+    },
+    /// A name that stands for nothing.
+    #[error("unknown {what} \"{name}\"{}", suggest(.nearest.as_deref(), .known))]
+    UnknownName {
+        /// What kind of name.
+        what: &'static str,
+        /// The name.
+        name: String,
+        /// The known name most like it.
+        nearest: Option<String>,
+        /// The names known there.
+        known: Vec<String>,
+    },
+    /// Members that exclude or need each other, or a value out of its range.
+    #[error("{0}")]
+    Rule(String),
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}:{}", self.path.display(), self.line, self.column)?;
+        if let Some((number, act)) = &self.step {
+            write!(f, ": step {number}")?;
+            if !act.is_empty() {
+                write!(f, " ({act})")?;
+            }
+        }
+        if !self.member.is_empty() {
+            write!(f, ": {}", self.member)?;
+        }
+        Ok(())
+    }
+}
+
+/// The nearest known name, or the known names if none is near.
+fn suggest(nearest: Option<&str>, known: &[String]) -> String {
+    match nearest {
+        Some(nearest) => format!(", did you mean \"{nearest}\"?"),
+        None => lists(known),
+    }
+}
+
+/// The names known there, the first dozen.
+fn lists(known: &[String]) -> String {
+    const SHOWN: usize = 12;
+    if known.is_empty() {
+        return String::new();
+    }
+    let shown: Vec<&str> = known.iter().take(SHOWN).map(String::as_str).collect();
+    match known.len().saturating_sub(SHOWN) {
+        0 => format!("; known here: {}", shown.join(", ")),
+        more => format!("; known here: {} and {more} more", shown.join(", ")),
+    }
+}

@@ -1,0 +1,262 @@
+//! What a step must answer and what it answered: stating, comparing, and saying the difference. Nothing here knows how an act
+//! is performed.
+
+use serde_json::Value;
+
+/// One answer, expected or given.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Answer {
+    /// A word or an exact text.
+    Text(String),
+    /// A text to be found inside the answer.
+    Contains(String),
+    /// A whole number.
+    Count(u64),
+    /// True or false.
+    Flag(bool),
+    /// Texts, in order.
+    List(Vec<String>),
+    /// Any JSON.
+    Json(Value),
+}
+
+/// What a step expects: nothing said, or a list of members.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Expectations {
+    /// No `expect`: the act must be allowed, and a patch accepted.
+    Success,
+    /// The members of `expect`, as written.
+    Members(Vec<(&'static str, Answer)>),
+}
+
+/// A member that was expected otherwise.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+pub struct Mismatch {
+    /// The member of `expect`.
+    pub member: String,
+    /// What the scenario states, as JSON.
+    pub expected: String,
+    /// What was answered, as JSON; `nothing` if the act did not answer it.
+    pub got: String,
+}
+
+/// What an act answered: the members its row of the table has and that applied.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Answers(Vec<(&'static str, Answer)>);
+
+impl Answers {
+    /// Notes an answer; a later one of the same member replaces it.
+    pub(crate) fn set(&mut self, member: &'static str, answer: impl Into<Answer>) {
+        let answer = answer.into();
+        match self.0.iter_mut().find(|(name, _)| *name == member) {
+            Some(slot) => slot.1 = answer,
+            None => self.0.push((member, answer)),
+        }
+    }
+
+    /// The answer to a member.
+    pub(crate) fn of(&self, member: &str) -> Option<&Answer> {
+        self.0.iter().find(|(name, _)| *name == member).map(|(_, answer)| answer)
+    }
+
+    /// The text of a member, for the line a step prints.
+    pub(crate) fn text(&self, member: &str) -> Option<&str> {
+        match self.of(member)? {
+            Answer::Text(text) => Some(text),
+            _ => None,
+        }
+    }
+
+    /// What of `expected` these answers do not meet.
+    pub(crate) fn mismatches(&self, expected: &Expectations) -> Vec<Mismatch> {
+        match expected {
+            Expectations::Success => self.unsuccessful().into_iter().collect(),
+            Expectations::Members(members) => members
+                .iter()
+                .filter_map(|(member, want)| {
+                    let got = self.of(member);
+                    (!got.is_some_and(|got| want.met_by(got))).then(|| Mismatch {
+                        member: (*member).to_owned(),
+                        expected: want.to_string(),
+                        got: got.map_or_else(|| "nothing".to_owned(), ToString::to_string),
+                    })
+                })
+                .collect(),
+        }
+    }
+
+    /// Without `expect`: every verdict must be one of success, `ok` true and no error.
+    fn unsuccessful(&self) -> Option<Mismatch> {
+        let word = |member: &'static str, good: &'static [&'static str]| {
+            let got = self.text(member)?;
+            (!good.contains(&got)).then(|| Mismatch {
+                member: member.to_owned(),
+                expected: good.iter().map(|word| format!("\"{word}\"")).collect::<Vec<_>>().join(" or "),
+                got: format!("\"{got}\""),
+            })
+        };
+        word("act", &["allow"])
+            .or_else(|| word("verdict", &["allow", "transform", "accepted"]))
+            .or_else(|| {
+                let error = self.of("error")?;
+                Some(Mismatch {
+                    member: "error".to_owned(),
+                    expected: "none".to_owned(),
+                    got: error.to_string(),
+                })
+            })
+            .or_else(|| {
+                (self.of("ok") == Some(&Answer::Flag(false))).then(|| Mismatch {
+                    member: "ok".to_owned(),
+                    expected: "true".to_owned(),
+                    got: "false".to_owned(),
+                })
+            })
+    }
+}
+
+impl Answer {
+    /// Whether `got` is what this expects.
+    pub(crate) fn met_by(&self, got: &Self) -> bool {
+        match (self, got) {
+            (Self::Contains(part), Self::Text(text) | Self::Contains(text)) => text.contains(part),
+            (Self::Json(want), got) => covers(want, &got.to_json()),
+            (want, got) => want == got,
+        }
+    }
+
+    /// As JSON, for reports.
+    pub(crate) fn to_json(&self) -> Value {
+        match self {
+            Self::Text(text) | Self::Contains(text) => Value::from(text.as_str()),
+            Self::Count(count) => Value::from(*count),
+            Self::Flag(flag) => Value::from(*flag),
+            Self::List(list) => Value::from(list.clone()),
+            Self::Json(value) => value.clone(),
+        }
+    }
+}
+
+/// Whether every member `want` lists is in `got`; lists must agree in length. The depth is that of the scenario file, which is
+/// bounded when it is read (§8).
+fn covers(want: &Value, got: &Value) -> bool {
+    match (want, got) {
+        (Value::Object(want), Value::Object(got)) => {
+            want.iter().all(|(name, want)| got.get(name).is_some_and(|got| covers(want, got)))
+        }
+        (Value::Array(want), Value::Array(got)) => {
+            want.len() == got.len() && want.iter().zip(got).all(|(want, got)| covers(want, got))
+        }
+        (Value::Number(want), Value::Number(got)) => {
+            want == got || want.as_f64().is_some() && want.as_f64() == got.as_f64()
+        }
+        (want, got) => want == got,
+    }
+}
+
+impl std::fmt::Display for Answer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        if let Self::Contains(_) = self {
+            f.write_str("a text with ")?;
+        }
+        write!(f, "{}", self.to_json())
+    }
+}
+
+impl From<&str> for Answer {
+    fn from(text: &str) -> Self {
+        Self::Text(text.to_owned())
+    }
+}
+
+impl From<String> for Answer {
+    fn from(text: String) -> Self {
+        Self::Text(text)
+    }
+}
+
+impl From<u64> for Answer {
+    fn from(count: u64) -> Self {
+        Self::Count(count)
+    }
+}
+
+impl From<usize> for Answer {
+    fn from(count: usize) -> Self {
+        Self::Count(u64::try_from(count).unwrap_or(u64::MAX))
+    }
+}
+
+impl From<bool> for Answer {
+    fn from(flag: bool) -> Self {
+        Self::Flag(flag)
+    }
+}
+
+impl From<Vec<String>> for Answer {
+    fn from(list: Vec<String>) -> Self {
+        Self::List(list)
+    }
+}
+
+impl From<Value> for Answer {
+    fn from(value: Value) -> Self {
+        Self::Json(value)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn answers(list: Vec<(&'static str, Answer)>) -> Answers {
+        let mut answers = Answers::default();
+        for (member, answer) in list {
+            answers.set(member, answer);
+        }
+        answers
+    }
+
+    #[test]
+    fn only_the_members_listed_are_compared() {
+        let got = answers(vec![("verdict", "deny".into()), ("reason", "MISROUTE".into())]);
+        assert!(got.mismatches(&Expectations::Members(vec![("verdict", "deny".into())])).is_empty());
+        let wrong = got.mismatches(&Expectations::Members(vec![("text", "x".into())]));
+        assert_eq!(wrong[0].got, "nothing");
+        assert_eq!(wrong[0].expected, "\"x\"");
+    }
+
+    #[test]
+    fn nested_members_match_what_they_list() {
+        let want = Answer::Json(json!({"path": "/title", "base_value": null}));
+        let got = Answer::Json(json!({"path": "/title", "base_value": null, "current_value": "x"}));
+        assert!(want.met_by(&got));
+        assert!(!got.met_by(&want));
+        assert!(!Answer::Json(json!([1])).met_by(&Answer::Json(json!([1, 2]))));
+        assert!(Answer::Json(json!({"a": 1})).met_by(&Answer::Json(json!({"a": 1.0}))));
+    }
+
+    #[test]
+    fn without_expect_an_act_must_succeed() {
+        let success = Expectations::Success;
+        assert!(answers(vec![("verdict", "allow".into())]).mismatches(&success).is_empty());
+        assert!(answers(vec![("count", 3_u64.into())]).mismatches(&success).is_empty());
+        for bad in [
+            ("verdict", Answer::from("deny")),
+            ("verdict", "empty".into()),
+            ("act", "deny".into()),
+            ("verdict", "conflict".into()),
+            ("ok", false.into()),
+            ("error", "x".into()),
+        ] {
+            assert_eq!(answers(vec![bad]).mismatches(&success).len(), 1);
+        }
+    }
+
+    #[test]
+    fn an_error_holds_if_it_occurs_in_the_text() {
+        assert!(Answer::Contains("cycle".into()).met_by(&"cycle: a -> b".into()));
+        assert!(!Answer::Contains("loop".into()).met_by(&"cycle: a -> b".into()));
+    }
+}

@@ -1,0 +1,199 @@
+//! From text to a [`Scenario`]: strict about every member, and precise about where one is wrong (§8). What the parts mean is
+//! not here.
+
+mod channel;
+mod expect;
+mod kernel;
+mod names;
+mod parts;
+mod record;
+mod step;
+mod top;
+mod wave;
+
+use std::path::{Path, PathBuf};
+
+use fak_abi::json::{self, Cursor, Document, Fields, Lexer};
+
+use self::names::Names;
+use crate::{
+    act::{ActShape, RawJson},
+    error::{Place, Problem, ScenarioError},
+    load::{self, FILE_LIMIT, Reach},
+    model::Scenario,
+};
+
+/// Why a part could not be read: with its place in this text, or already complete.
+#[derive(Debug)]
+enum Fault {
+    /// In the text at hand.
+    Here(json::Error, Option<Problem>),
+    /// In a file it names.
+    Elsewhere(ScenarioError),
+}
+
+type Parsed<T> = Result<T, Fault>;
+
+/// What reading needs besides the text.
+struct Source<'t> {
+    text: &'t str,
+    path: &'t Path,
+    reach: Reach,
+}
+
+impl Scenario {
+    /// Reads a scenario file.
+    ///
+    /// # Errors
+    ///
+    /// [`ScenarioError`] if the file cannot be read or is no scenario; it says where and what was expected.
+    pub fn load(path: &Path, reach: Reach) -> Result<Self, ScenarioError> {
+        Self::parse(&load::read(path)?, path, reach)
+    }
+
+    /// Reads a scenario's text. `path` is where it stands: errors name it, and files are looked up beside it.
+    ///
+    /// # Errors
+    ///
+    /// As [`load`](Self::load).
+    pub fn parse(text: &[u8], path: &Path, reach: Reach) -> Result<Self, ScenarioError> {
+        let limits = json::Limits {
+            bytes: usize::try_from(FILE_LIMIT).unwrap_or(usize::MAX),
+            ..json::Limits::default()
+        };
+        let document = Document::parse(text, &limits).map_err(|error| placed(path, error, None, None))?;
+        let source = Source {
+            // The document is UTF-8, or it would not have been read.
+            text: std::str::from_utf8(text).unwrap_or_default(),
+            path,
+            reach,
+        };
+        let root = document.root();
+        read(&source, root).map_err(|fault| match fault {
+            Fault::Here(error, problem) => placed(path, error, problem, Some(root)),
+            Fault::Elsewhere(error) => error,
+        })
+    }
+}
+
+fn read(source: &Source<'_>, root: Cursor<'_>) -> Parsed<Scenario> {
+    let mut fields = closed(root, top::MEMBERS)?;
+    let header = top::header(&mut fields)?;
+    let setup = top::setup(source, &mut fields)?;
+    let mut names = Names::new(setup.agents.iter().map(|agent| agent.name.clone()));
+    let mut steps = Vec::new();
+    for (index, cursor) in fields.required("steps")?.array()?.enumerate() {
+        steps.push(step::step(source, &mut names, index + 1, cursor)?);
+    }
+    Ok(Scenario { path: PathBuf::from(source.path), name: header.name, about: header.about, setup, steps })
+}
+
+/// The error of a file: the step is read off the path of the place.
+fn placed(
+    path: &Path,
+    error: json::Error,
+    problem: Option<Problem>,
+    root: Option<Cursor<'_>>,
+) -> ScenarioError {
+    let mut parts = error.path().split('/').skip(1);
+    let step =
+        (parts.next() == Some("steps")).then(|| parts.next()?.parse::<usize>().ok()).flatten().map(|index| {
+            let act = root.and_then(|root| {
+                root.value().member("steps")?.as_array()?.get(index)?.member("do")?.as_str()
+            });
+            let act = act.and_then(ActShape::named).map_or("", |shape| shape.name);
+            (index + 1, act.to_owned())
+        });
+    let member = match (&step, error.path().splitn(4, '/').nth(3)) {
+        (Some(_), Some(rest)) => rest.to_owned(),
+        (Some(_), None) => String::new(),
+        (None, _) => error.path().trim_start_matches('/').to_owned(),
+    };
+    ScenarioError::Invalid {
+        place: Box::new(Place {
+            path: path.to_owned(),
+            line: error.place().line,
+            column: error.place().column,
+            step,
+            member,
+        }),
+        problem: problem
+            .unwrap_or_else(|| Problem::Json { problem: error.problem().clone(), known: Vec::new() }),
+    }
+}
+
+/// The members of an object that has no others. An unknown one is refused before a missing one, because it is most often the
+/// missing one misspelt.
+fn closed<'d>(cursor: Cursor<'d>, known: &[&'static str]) -> Parsed<Fields<'d>> {
+    let mut probe = cursor.object()?;
+    for name in known {
+        probe.optional(name);
+    }
+    match probe.finish() {
+        Ok(()) => Ok(cursor.object()?),
+        Err(error) => {
+            let problem = match error.problem() {
+                problem @ json::Problem::UnknownMember { nearest: None, .. } => Some(Problem::Json {
+                    problem: problem.clone(),
+                    known: known.iter().map(|name| (*name).to_owned()).collect(),
+                }),
+                _ => None,
+            };
+            Err(Fault::Here(error, problem))
+        }
+    }
+}
+
+/// A fault of this value's own.
+fn fault(cursor: Cursor<'_>, problem: Problem) -> Fault {
+    Fault::Here(cursor.invalid(""), Some(problem))
+}
+
+/// A broken rule, in words.
+fn rule(cursor: Cursor<'_>, text: impl Into<String>) -> Fault {
+    fault(cursor, Problem::Rule(text.into()))
+}
+
+impl Source<'_> {
+    /// A value's exact text, for the crate that knows its type.
+    fn raw(&self, cursor: Cursor<'_>) -> RawJson {
+        let start = cursor.value().offset();
+        let rest = self.text.get(start..).unwrap_or_default();
+        let mut lexer = Lexer::new(rest, &json::Limits::default());
+        while let Ok(Some(_)) = lexer.next_token() {
+            if lexer.depth() == 0 {
+                break;
+            }
+        }
+        RawJson {
+            text: rest.get(..lexer.offset()).unwrap_or(rest).to_owned(),
+            line: json::Place::of(self.text.as_bytes(), start).line,
+        }
+    }
+
+    /// The text of a file a member names.
+    fn file(&self, cursor: Cursor<'_>) -> Parsed<(PathBuf, String)> {
+        let wanted = cursor.non_empty()?;
+        let place = match placed(self.path, cursor.invalid(""), None, None) {
+            ScenarioError::Invalid { place, .. } => place,
+            other => return Err(Fault::Elsewhere(other)),
+        };
+        let found = load::resolve(self.path, wanted, self.reach, &place)
+            .and_then(|path| load::read(&path).map(|bytes| (path, bytes)));
+        let (path, bytes) = found.map_err(Fault::Elsewhere)?;
+        match String::from_utf8(bytes) {
+            Ok(text) => Ok((path, text)),
+            Err(error) => {
+                let place = json::Place::of(error.as_bytes(), error.utf8_error().valid_up_to());
+                let error = json::Error::new(place, "", json::Problem::InvalidUtf8);
+                Err(Fault::Elsewhere(placed(&path, error, None, None)))
+            }
+        }
+    }
+}
+
+impl From<json::Error> for Fault {
+    fn from(error: json::Error) -> Self {
+        Self::Here(error, None)
+    }
+}

@@ -1,0 +1,118 @@
+//! The names a scenario's steps may use: its agents, and what earlier steps kept. A name nobody gave is an error of the file,
+//! found before anything is performed.
+
+use fak_abi::json::{Cursor, nearest};
+
+use super::{Parsed, fault};
+use crate::{act::Actor, error::Problem};
+
+/// What a name stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kept {
+    /// Anything `save` kept.
+    Saved,
+    /// A subscription's, request's or group's inbox.
+    Inbox,
+    /// A request.
+    Request,
+    /// A leased message.
+    Leased,
+    /// A group.
+    Group,
+    /// A barrier.
+    Barrier,
+    /// A lane lease.
+    Lease,
+    /// A watch.
+    Watch,
+    /// A correction.
+    Correction,
+}
+
+/// The names known so far.
+pub(super) struct Names {
+    agents: Vec<String>,
+    kept: Vec<(Kept, String)>,
+}
+
+impl Kept {
+    fn what(self) -> &'static str {
+        match self {
+            Self::Saved => "saved value",
+            Self::Inbox => "inbox",
+            Self::Request => "request",
+            Self::Leased => "leased message",
+            Self::Group => "group",
+            Self::Barrier => "barrier",
+            Self::Lease => "lease",
+            Self::Watch => "watch",
+            Self::Correction => "correction",
+        }
+    }
+}
+
+impl Names {
+    pub(super) fn new(agents: impl Iterator<Item = String>) -> Self {
+        Self { agents: agents.collect(), kept: Vec::new() }
+    }
+
+    /// An agent's name.
+    pub(super) fn agent(&self, cursor: Cursor<'_>) -> Parsed<String> {
+        let name = cursor.string()?;
+        match self.agents.iter().find(|agent| *agent == name) {
+            Some(agent) => Ok(agent.clone()),
+            None => Err(unknown(cursor, "agent", name, self.agents.iter().map(String::as_str))),
+        }
+    }
+
+    /// Who acts: an agent, or `?name` for a stranger.
+    pub(super) fn actor(&self, cursor: Cursor<'_>) -> Parsed<Actor> {
+        match cursor.string()?.strip_prefix('?') {
+            Some("") => Err(cursor.invalid("a name after the \"?\"").into()),
+            Some(name) => Ok(Actor::Stranger(name.to_owned())),
+            None => Ok(Actor::Agent(self.agent(cursor)?)),
+        }
+    }
+
+    /// Gives a name.
+    pub(super) fn keep(&mut self, kept: Kept, name: &str) {
+        if !self.kept.iter().any(|known| known.0 == kept && known.1 == name) {
+            self.kept.push((kept, name.to_owned()));
+        }
+    }
+
+    /// Gives the name that stands here.
+    pub(super) fn give(&mut self, kept: Kept, cursor: Cursor<'_>) -> Parsed<String> {
+        let name = cursor.non_empty()?;
+        self.keep(kept, name);
+        Ok(name.to_owned())
+    }
+
+    /// A name an earlier step gave.
+    pub(super) fn kept(&self, kept: Kept, cursor: Cursor<'_>) -> Parsed<String> {
+        let name = cursor.string()?;
+        let known = || self.kept.iter().filter(|known| known.0 == kept).map(|known| known.1.as_str());
+        if known().any(|known| known == name) {
+            Ok(name.to_owned())
+        } else {
+            Err(unknown(cursor, kept.what(), name, known()))
+        }
+    }
+}
+
+fn unknown<'k>(
+    cursor: Cursor<'_>,
+    what: &'static str,
+    name: &str,
+    known: impl Iterator<Item = &'k str> + Clone,
+) -> super::Fault {
+    fault(
+        cursor,
+        Problem::UnknownName {
+            what,
+            name: name.to_owned(),
+            nearest: nearest(name, known.clone()).map(str::to_owned),
+            known: known.map(str::to_owned).collect(),
+        },
+    )
+}

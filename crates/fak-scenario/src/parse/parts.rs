@@ -1,0 +1,129 @@
+//! The parts that many acts share: channels, bodies, names, lists.
+
+use base64::{Engine as _, engine::general_purpose::STANDARD};
+use fak_abi::{
+    Locale, ShareScope, Taint,
+    json::{Cursor, Fields},
+};
+
+use super::{
+    Parsed, closed,
+    names::{Kept, Names},
+    rule,
+};
+use crate::act::{Address, Body, Inbox, Source, Subject};
+
+/// The members a body may have.
+pub(super) const BODY: &[&str] = &["text", "base64", "ref", "scope", "taint", "owner"];
+
+/// A channel, `locale:id`. The id is judged when the act is performed (§4.1).
+pub(super) fn address(cursor: Cursor<'_>) -> Parsed<Address> {
+    const EXPECTED: &str = "a channel as \"locale:id\", where the locale is in_kernel, session or window";
+    let Some((locale, id)) = cursor.string()?.split_once(':') else {
+        return Err(cursor.invalid(EXPECTED).into());
+    };
+    Ok(Address { locale: locale.parse::<Locale>().map_err(|_| cursor.invalid(EXPECTED))?, id: id.to_owned() })
+}
+
+/// `{text | base64 | ref, scope?, taint?, owner?}`.
+pub(super) fn body(names: &Names, cursor: Cursor<'_>) -> Parsed<Body> {
+    let mut fields = closed(cursor, BODY)?;
+    let text = fields.optional("text");
+    let base64 = fields.optional("base64");
+    let saved = fields.optional("ref");
+    let source = match (text, base64, saved) {
+        (Some(text), None, None) => Source::Bytes(text.string()?.as_bytes().to_vec()),
+        (None, Some(base64), None) => Source::Bytes(
+            STANDARD
+                .decode(base64.string()?)
+                .map_err(|_| base64.invalid("standard base64 with its padding"))?,
+        ),
+        (None, None, Some(saved)) => Source::Saved(names.kept(Kept::Saved, saved)?),
+        _ => {
+            return Err(rule(cursor, "a body has exactly one of \"text\", \"base64\" and \"ref\""));
+        }
+    };
+    let owner = fields.optional("owner");
+    if let (Source::Saved(_), Some(owner)) = (&source, owner) {
+        return Err(rule(owner, "a kept \"ref\" has its owner already; leave \"owner\" out"));
+    }
+    Ok(Body {
+        source,
+        scope: scope(&mut fields)?,
+        taint: fields
+            .optional("taint")
+            .map(|taint| word(taint, Taint::ALL, |taint| taint.name()))
+            .transpose()?,
+        owner: owner.map(|owner| names.agent(owner)).transpose()?,
+    })
+}
+
+/// `scope`, if it is there.
+pub(super) fn scope(fields: &mut Fields<'_>) -> Parsed<Option<ShareScope>> {
+    Ok(fields.optional("scope").map(|at| word(at, ShareScope::ALL, |scope| scope.name())).transpose()?)
+}
+
+/// `body` or `ref`.
+pub(super) fn subject(names: &Names, fields: &mut Fields<'_>) -> Parsed<Subject> {
+    match (fields.optional("body"), fields.optional("ref")) {
+        (Some(cursor), None) => Ok(Subject::Body(body(names, cursor)?)),
+        (None, Some(saved)) => Ok(Subject::Saved(names.kept(Kept::Saved, saved)?)),
+        _ => Err(rule(fields.cursor(), "exactly one of \"body\" and \"ref\" is needed")),
+    }
+}
+
+/// `at` or `inbox`.
+pub(super) fn inbox(names: &Names, fields: &mut Fields<'_>) -> Parsed<Inbox> {
+    match (fields.optional("at"), fields.optional("inbox")) {
+        (Some(at), None) => Ok(Inbox::At(address(at)?)),
+        (None, Some(inbox)) => Ok(Inbox::Named(names.kept(Kept::Inbox, inbox)?)),
+        _ => Err(rule(fields.cursor(), "exactly one of \"at\" and \"inbox\" is needed")),
+    }
+}
+
+/// A word of a closed vocabulary.
+pub(super) fn word<T: Copy>(cursor: Cursor<'_>, all: &[T], name: impl Fn(T) -> &'static str) -> Parsed<T> {
+    let known: Vec<(&'static str, T)> = all.iter().map(|word| (name(*word), *word)).collect();
+    Ok(cursor.one_of(&known)?)
+}
+
+/// A member that must be a text.
+pub(super) fn text(fields: &mut Fields<'_>, name: &'static str) -> Parsed<String> {
+    Ok(fields.required(name)?.string()?.to_owned())
+}
+
+/// A member that may be a text.
+pub(super) fn optional_text(fields: &mut Fields<'_>, name: &'static str) -> Parsed<Option<String>> {
+    Ok(fields.optional(name).map(|cursor| cursor.string().map(str::to_owned)).transpose()?)
+}
+
+/// A member that may be a whole number from 0 up.
+pub(super) fn optional_count(fields: &mut Fields<'_>, name: &'static str) -> Parsed<Option<u64>> {
+    Ok(fields.optional(name).map(Cursor::u64).transpose()?)
+}
+
+/// A list of texts.
+pub(super) fn texts(cursor: Cursor<'_>) -> Parsed<Vec<String>> {
+    let mut list = Vec::new();
+    for element in cursor.array()? {
+        list.push(element.string()?.to_owned());
+    }
+    Ok(list)
+}
+
+/// A list of bodies; a plain text is a body of it.
+pub(super) fn bodies(names: &Names, cursor: Cursor<'_>) -> Parsed<Vec<Body>> {
+    let mut list = Vec::new();
+    for element in cursor.array()? {
+        list.push(match element.value().as_str() {
+            Some(text) => Body {
+                source: Source::Bytes(text.as_bytes().to_vec()),
+                scope: None,
+                taint: None,
+                owner: None,
+            },
+            None => body(names, element)?,
+        });
+    }
+    Ok(list)
+}

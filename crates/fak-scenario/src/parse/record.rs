@@ -1,0 +1,84 @@
+//! The arguments of the acts on the record and the space. Records, patches and journals are kept as text: their own crate
+//! reads them.
+
+use fak_abi::json::{Cursor, Fields};
+
+use super::{
+    Parsed, Source, closed,
+    names::{Kept, Names},
+    parts::{body, optional_text, scope, text},
+    rule,
+};
+use crate::act::{JournalSource, RawJson, RecordAct, Watched};
+
+pub(super) fn act(
+    source: &Source<'_>,
+    names: &mut Names,
+    name: &str,
+    fields: &mut Fields<'_>,
+) -> Parsed<Option<RecordAct>> {
+    Ok(Some(match name {
+        "create" => RecordAct::Create { record: source.raw(fields.required("record")?) },
+        "patch" => RecordAct::Patch {
+            patch: source.raw(fields.required("patch")?),
+            key: optional_text(fields, "key")?,
+        },
+        "approve" => RecordAct::Approve { task: text(fields, "task")?, decision: text(fields, "decision")? },
+        "reject" => RecordAct::Reject { task: text(fields, "task")?, decision: text(fields, "decision")? },
+        "view" => RecordAct::View { task: text(fields, "task")? },
+        "events" => RecordAct::Events { task: text(fields, "task")? },
+        "watch" => RecordAct::Watch {
+            what: match (fields.optional("task"), fields.optional("prefix")) {
+                (Some(task), None) => Watched::Task(task.string()?.to_owned()),
+                (None, Some(prefix)) => Watched::Prefix(prefix.string()?.to_owned()),
+                _ => {
+                    return Err(rule(fields.cursor(), "exactly one of \"task\" and \"prefix\" is needed"));
+                }
+            },
+            name: names.give(Kept::Watch, fields.required("as")?)?,
+        },
+        "next" => RecordAct::Next { name: names.kept(Kept::Watch, fields.required("as")?)? },
+        "journal" => RecordAct::Journal { task: text(fields, "task")? },
+        "load" => RecordAct::Load { journal: journal(source, names, fields.required("journal")?)? },
+        "put" => RecordAct::Put { key: text(fields, "key")?, body: body(names, fields.required("body")?)? },
+        "cas" => RecordAct::Cas {
+            key: text(fields, "key")?,
+            body: body(names, fields.required("body")?)?,
+            version: fields.required("version")?.u64()?,
+            scope: scope(fields)?,
+        },
+        "get" => RecordAct::Get { key: text(fields, "key")?, scope: scope(fields)? },
+        "delete" => RecordAct::Delete {
+            key: text(fields, "key")?,
+            version: fields.required("version")?.u64()?,
+            scope: scope(fields)?,
+        },
+        "list" => RecordAct::List { prefix: text(fields, "prefix")?, scope: scope(fields)? },
+        _ => return Ok(None),
+    }))
+}
+
+/// A saved name, `{"file": …}`, or the journal itself.
+fn journal(source: &Source<'_>, names: &Names, cursor: Cursor<'_>) -> Parsed<JournalSource> {
+    if cursor.value().as_str().is_some() {
+        return Ok(JournalSource::Saved(names.kept(Kept::Saved, cursor)?));
+    }
+    Ok(JournalSource::Text(match file_member(cursor)? {
+        Some(file) => {
+            let (_, text) = source.file(file)?;
+            RawJson { text, line: 1 }
+        }
+        None => source.raw(cursor),
+    }))
+}
+
+/// The `file` of an object that has it and nothing else.
+pub(super) fn file_member(cursor: Cursor<'_>) -> Parsed<Option<Cursor<'_>>> {
+    match cursor.object()?.optional("file") {
+        Some(file) => {
+            closed(cursor, &["file"])?;
+            Ok(Some(file))
+        }
+        None => Ok(None),
+    }
+}

@@ -1,0 +1,257 @@
+//! What stands before the steps: header, agents, rules, bounds, lanes, topology, store, records, clock.
+
+use fak_abi::{
+    CapSet, Capability, ShareScope, Timestamp,
+    json::{Cursor, Fields, nearest},
+};
+
+use super::{
+    Fault, Parsed, Source, closed, fault,
+    parts::{optional_count, optional_text, text, texts, word},
+    record::file_member,
+    rule,
+};
+use crate::{
+    act::RawJson,
+    error::Problem,
+    model::{AgentSpec, Attached, Lanes, Limits, Rate, Setup, StoreSpec, TopologySpec},
+};
+
+/// The members of a scenario.
+pub(super) const MEMBERS: &[&str] = &[
+    "schema", "name", "about", "agents", "policy", "limits", "lanes", "topology", "store", "tasks", "clock",
+    "steps",
+];
+
+/// The schema this reader reads.
+const SCHEMA: &str = "fak.scenario.v1";
+
+/// When a scenario starts that does not say: 2026-01-01T00:00:00Z.
+const DEFAULT_TIME: Timestamp = Timestamp::from_micros(1_767_225_600_000_000);
+
+pub(super) struct Header {
+    pub(super) name: String,
+    pub(super) about: Option<String>,
+}
+
+pub(super) fn header(fields: &mut Fields<'_>) -> Parsed<Header> {
+    let schema = fields.required("schema")?;
+    if schema.string()? != SCHEMA {
+        return Err(schema.invalid(format!("{SCHEMA:?}")).into());
+    }
+    Ok(Header {
+        name: fields.required("name")?.non_empty()?.to_owned(),
+        about: optional_text(fields, "about")?,
+    })
+}
+
+pub(super) fn setup(source: &Source<'_>, fields: &mut Fields<'_>) -> Parsed<Setup> {
+    let mut agents = Vec::new();
+    if let Some(cursor) = fields.optional("agents") {
+        for (name, cursor) in cursor.entries()? {
+            agents.push(agent(name, cursor)?);
+        }
+    }
+    Ok(Setup {
+        policy: fields.optional("policy").map(|cursor| attached(source, cursor)).transpose()?,
+        limits: match fields.optional("limits") {
+            Some(cursor) => limits(cursor)?,
+            None => Limits::default(),
+        },
+        lanes: fields.optional("lanes").map(|cursor| lanes(source, cursor)).transpose()?,
+        topology: match fields.optional("topology") {
+            Some(cursor) => Some(topology(source, &agents, cursor)?),
+            None => None,
+        },
+        store: store(source, &agents, fields.optional("store"))?,
+        tasks: match fields.optional("tasks") {
+            Some(cursor) => tasks(source, cursor)?,
+            None => Vec::new(),
+        },
+        clock: match fields.optional("clock") {
+            Some(cursor) => cursor
+                .string()?
+                .parse()
+                .map_err(|_| cursor.invalid("a time as RFC 3339 has it, such as \"2026-01-01T00:00:00Z\""))?,
+            None => DEFAULT_TIME,
+        },
+        agents,
+    })
+}
+
+fn agent(name: &str, cursor: Cursor<'_>) -> Parsed<AgentSpec> {
+    if name.starts_with('?') || name.is_empty() {
+        return Err(rule(cursor, "an agent's name has at least one character and does not start with \"?\""));
+    }
+    let mut fields = closed(cursor, &["kind", "fleet", "tenant", "trace_id", "caps"])?;
+    let human = match fields.optional("kind") {
+        Some(kind) => kind.one_of(&[("agent", false), ("human", true)])?,
+        None => false,
+    };
+    Ok(AgentSpec {
+        name: name.to_owned(),
+        human,
+        fleet: optional_text(&mut fields, "fleet")?,
+        tenant: optional_text(&mut fields, "tenant")?,
+        trace_id: optional_text(&mut fields, "trace_id")?.unwrap_or_else(|| format!("trace-{name}")),
+        caps: {
+            let mut caps = CapSet::NONE;
+            for cap in fields.required("caps")?.array()? {
+                caps = caps.with(word(cap, Capability::ALL, |cap| cap.name())?);
+            }
+            caps
+        },
+    })
+}
+
+/// Text inline, or `{"file": …}`.
+fn attached(source: &Source<'_>, cursor: Cursor<'_>) -> Parsed<Attached> {
+    Ok(match file_member(cursor)? {
+        Some(file) => {
+            let (path, text) = source.file(file)?;
+            Attached { path, text, line: 1 }
+        }
+        None => {
+            let RawJson { text, line } = source.raw(cursor);
+            Attached { path: source.path.to_owned(), text, line }
+        }
+    })
+}
+
+fn limits(cursor: Cursor<'_>) -> Parsed<Limits> {
+    let mut fields = closed(
+        cursor,
+        &["mailbox_capacity", "max_body_bytes", "pending", "redeliveries", "addressing", "rate"],
+    )?;
+    let capacity = fields.optional("mailbox_capacity");
+    let mailbox_capacity = capacity.map(Cursor::u64).transpose()?;
+    if let (Some(0), Some(cursor)) = (mailbox_capacity, capacity) {
+        return Err(cursor.invalid("a capacity of at least 1").into());
+    }
+    Ok(Limits {
+        mailbox_capacity,
+        max_body_bytes: optional_count(&mut fields, "max_body_bytes")?,
+        pending: optional_count(&mut fields, "pending")?,
+        redeliveries: optional_count(&mut fields, "redeliveries")?,
+        declared: match fields.optional("addressing") {
+            Some(mode) => mode.one_of(&[("open", false), ("declared", true)])?,
+            None => false,
+        },
+        rate: fields.optional("rate").map(rate).transpose()?,
+    })
+}
+
+fn rate(cursor: Cursor<'_>) -> Parsed<Rate> {
+    let mut fields = closed(cursor, &["burst", "per_ms"])?;
+    let positive = |cursor: Cursor<'_>| match cursor.u64()? {
+        0 => Err(Fault::from(cursor.invalid("a number of at least 1"))),
+        number => Ok(number),
+    };
+    Ok(Rate { burst: positive(fields.required("burst")?)?, per_ms: positive(fields.required("per_ms")?)? })
+}
+
+fn lanes(source: &Source<'_>, cursor: Cursor<'_>) -> Parsed<Lanes> {
+    if file_member(cursor)?.is_some() {
+        return Ok(Lanes::File(attached(source, cursor)?));
+    }
+    let mut fields = closed(cursor, &["concurrent", "exclusive", "trees"])?;
+    let mut trees = Vec::new();
+    if let Some(cursor) = fields.optional("trees") {
+        for (lane, globs) in cursor.entries()? {
+            trees.push((lane.to_owned(), texts(globs)?));
+        }
+    }
+    let mut names = |name| fields.optional(name).map_or_else(|| Ok(Vec::new()), texts);
+    Ok(Lanes::Inline { concurrent: names("concurrent")?, exclusive: names("exclusive")?, trees })
+}
+
+fn topology(source: &Source<'_>, agents: &[AgentSpec], cursor: Cursor<'_>) -> Parsed<TopologySpec> {
+    let mut fields = closed(cursor, &["name", "edges"])?;
+    let mut edges = Vec::new();
+    for edge in fields.required("edges")?.array()? {
+        let ends: Vec<_> = edge.array()?.collect();
+        let [from, to] = ends.as_slice() else {
+            return Err(edge.invalid("an edge as [from, to]").into());
+        };
+        edges.push((known(agents, *from)?, known(agents, *to)?));
+    }
+    Ok(TopologySpec { name: text(&mut fields, "name")?, edges, line: source.raw(cursor).line })
+}
+
+fn known(agents: &[AgentSpec], cursor: Cursor<'_>) -> Parsed<String> {
+    let name = cursor.string()?;
+    if agents.iter().any(|agent| agent.name == name) {
+        return Ok(name.to_owned());
+    }
+    let known = || agents.iter().map(|agent| agent.name.as_str());
+    Err(fault(
+        cursor,
+        Problem::UnknownName {
+            what: "agent",
+            name: name.to_owned(),
+            nearest: nearest(name, known()).map(str::to_owned),
+            known: known().map(str::to_owned).collect(),
+        },
+    ))
+}
+
+/// Fleet and tenant default to the only one the agents name.
+fn store(source: &Source<'_>, agents: &[AgentSpec], cursor: Option<Cursor<'_>>) -> Parsed<StoreSpec> {
+    let only = |of: fn(&AgentSpec) -> Option<&String>| {
+        let mut named: Vec<&String> = agents.iter().filter_map(of).collect();
+        named.sort();
+        named.dedup();
+        match named.as_slice() {
+            [one] => Some((*one).clone()),
+            _ => None,
+        }
+    };
+    let mut spec = StoreSpec {
+        fleet: only(|agent| agent.fleet.as_ref()),
+        tenant: only(|agent| agent.tenant.as_ref()),
+        ..StoreSpec::default()
+    };
+    let Some(cursor) = cursor else {
+        return Ok(spec);
+    };
+    let mut fields = closed(cursor, &["fleet", "tenant", "max_scope", "require_approval"])?;
+    spec.fleet = optional_text(&mut fields, "fleet")?.or(spec.fleet);
+    spec.tenant = optional_text(&mut fields, "tenant")?.or(spec.tenant);
+    spec.max_scope = match fields.optional("max_scope") {
+        Some(cursor) => Some(word(cursor, ShareScope::ALL, |scope| scope.name())?),
+        None => None,
+    };
+    spec.require_approval = fields.optional("require_approval").map(|cursor| source.raw(cursor));
+    Ok(spec)
+}
+
+/// A list of records, or a file that holds one.
+fn tasks(source: &Source<'_>, cursor: Cursor<'_>) -> Parsed<Vec<RawJson>> {
+    if cursor.value().as_object().is_some() {
+        let Some(file) = file_member(cursor)? else {
+            return Err(cursor.invalid("a list of records or {\"file\": …}").into());
+        };
+        let (path, text) = source.file(file)?;
+        return list_of(&path, &text, source);
+    }
+    let mut list = Vec::new();
+    for element in cursor.array()? {
+        element.object()?;
+        list.push(source.raw(element));
+    }
+    Ok(list)
+}
+
+/// The records of another file, each as it stands there.
+fn list_of(path: &std::path::Path, text: &str, source: &Source<'_>) -> Parsed<Vec<RawJson>> {
+    let elsewhere = |error| Fault::Elsewhere(super::placed(path, error, None, None));
+    let document = fak_abi::json::Document::parse(text.as_bytes(), &fak_abi::json::Limits::default())
+        .map_err(elsewhere)?;
+    let other = Source { text, path, reach: source.reach };
+    let mut list = Vec::new();
+    for element in document.root().array().map_err(elsewhere)? {
+        element.object().map_err(elsewhere)?;
+        list.push(other.raw(element));
+    }
+    Ok(list)
+}

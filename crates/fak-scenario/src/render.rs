@@ -1,0 +1,230 @@
+//! Reports as text for people and as JSON for programs. Nothing here prints; a caller does.
+
+use std::fmt::{self, Write as _};
+
+use serde::Serialize;
+
+use crate::{
+    error::ScenarioError,
+    report::{Report, StepReport, Summary},
+};
+
+/// Whether text is coloured.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Style {
+    /// Text alone.
+    #[default]
+    Plain,
+    /// With ANSI colours, for a terminal.
+    Colour,
+}
+
+/// What a piece of text is, for its colour.
+#[derive(Clone, Copy)]
+enum Tone {
+    Good,
+    Refused,
+    Bad,
+    Faint,
+}
+
+impl Style {
+    fn paint(self, tone: Tone, text: &str) -> String {
+        let code = match (self, tone) {
+            (Self::Plain, _) => return text.to_owned(),
+            (Self::Colour, Tone::Good) => "32",
+            (Self::Colour, Tone::Refused) => "33",
+            (Self::Colour, Tone::Bad) => "1;31",
+            (Self::Colour, Tone::Faint) => "2",
+        };
+        format!("\u{1b}[{code}m{text}\u{1b}[0m")
+    }
+}
+
+impl Report {
+    /// The report as text: the scenario, a line per act, and every expectation that did not hold.
+    #[must_use]
+    pub fn to_text(&self, style: Style) -> String {
+        let mut out = format!("{}  {}\n", self.name, style.paint(Tone::Faint, &self.file));
+        for step in &self.steps {
+            // Writing to a String cannot fail.
+            let _ = writeln!(out, "{}", step.to_text(style));
+            for wrong in &step.mismatches {
+                let text = format!(
+                    "{}: step {} (line {}): expected {} {}, got {}",
+                    self.file, step.number, step.line, wrong.member, wrong.expected, wrong.got
+                );
+                let _ = writeln!(out, "     {} {text}", style.paint(Tone::Bad, "FAIL"));
+            }
+        }
+        out
+    }
+}
+
+impl StepReport {
+    /// One line: act, agent, address, verdict, reason, rung.
+    #[must_use]
+    pub fn to_text(&self, style: Style) -> String {
+        let tone = match self.verdict.as_str() {
+            "allow" | "accepted" | "done" | "transform" => Tone::Good,
+            "empty" => Tone::Faint,
+            _ => Tone::Refused,
+        };
+        let mut line = format!(
+            "{:>4} {:<14} {:<10} {:<26} {}",
+            self.number,
+            self.act,
+            self.by.as_deref().unwrap_or("(host)"),
+            self.address.as_deref().unwrap_or("-"),
+            style.paint(tone, &self.verdict)
+        );
+        if let Some(reason) = &self.reason {
+            let _ = write!(line, " {}", style.paint(tone, reason));
+        }
+        if let Some(rung) = &self.rung {
+            let _ = write!(line, " {}", style.paint(Tone::Faint, &format!("by {rung}")));
+        }
+        if let Some(note) = &self.note {
+            let _ = write!(line, "  {note}");
+        }
+        line
+    }
+}
+
+impl fmt::Display for Summary {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { held, failed, unreadable, acts } = self;
+        let scenarios = held + failed + unreadable;
+        write!(f, "{scenarios} scenarios, {acts} acts: {held} held, {failed} failed, {unreadable} unreadable")
+    }
+}
+
+/// A whole run, for programs (`fak.run-report.v1`).
+#[derive(Debug, Serialize)]
+pub struct RunReport<'r> {
+    schema: &'static str,
+    #[serde(flatten)]
+    summary: Summary,
+    scenarios: &'r [Report],
+    errors: Vec<FileError>,
+}
+
+/// A file that could not be read or begun, for programs.
+#[derive(Debug, Serialize)]
+struct FileError {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    file: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    line: Option<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    column: Option<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    step: Option<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    member: Option<String>,
+    message: String,
+}
+
+impl<'r> RunReport<'r> {
+    /// The report of a run over many files.
+    #[must_use]
+    pub fn new(summary: Summary, scenarios: &'r [Report], errors: &[ScenarioError]) -> Self {
+        Self {
+            schema: "fak.run-report.v1",
+            summary,
+            scenarios,
+            errors: errors.iter().map(FileError::of).collect(),
+        }
+    }
+
+    /// The report as JSON.
+    #[must_use]
+    pub fn to_json(&self) -> String {
+        // Strings, numbers and lists only: it cannot fail.
+        serde_json::to_string_pretty(self).unwrap_or_default()
+    }
+}
+
+impl FileError {
+    fn of(error: &ScenarioError) -> Self {
+        let place = error.place();
+        Self {
+            file: error.path().map(|path| path.display().to_string()),
+            line: place.map(|place| place.line),
+            column: place.map(|place| place.column),
+            step: place.and_then(|place| place.step.as_ref()).map(|(number, _)| *number),
+            member: place.map(|place| place.member.clone()).filter(|member| !member.is_empty()),
+            message: error.to_string(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use expect_test::expect;
+
+    use super::*;
+    use crate::expect::Mismatch;
+
+    fn report() -> Report {
+        Report {
+            file: "a.json".into(),
+            name: "a private body cannot cross agents".into(),
+            steps: vec![
+                StepReport {
+                    number: 1,
+                    line: 8,
+                    act: "send",
+                    by: Some("alpha".into()),
+                    address: Some("in_kernel:\"work\"".into()),
+                    verdict: "deny".into(),
+                    reason: Some("TRUST_VIOLATION".into()),
+                    rung: Some("a2achan/gate".into()),
+                    note: None,
+                    mismatches: vec![Mismatch {
+                        member: "verdict".into(),
+                        expected: "\"allow\"".into(),
+                        got: "\"deny\"".into(),
+                    }],
+                },
+                StepReport {
+                    number: 2,
+                    line: 9,
+                    act: "tick",
+                    by: None,
+                    address: None,
+                    verdict: "done".into(),
+                    reason: None,
+                    rung: None,
+                    note: None,
+                    mismatches: vec![],
+                },
+            ],
+        }
+    }
+
+    #[test]
+    fn text_has_a_line_per_act_and_names_what_failed() {
+        expect![[r#"
+            a private body cannot cross agents  a.json
+               1 send           alpha      in_kernel:"work"           deny TRUST_VIOLATION by a2achan/gate
+                 FAIL a.json: step 1 (line 8): expected verdict "allow", got "deny"
+               2 tick           (host)     -                          done
+        "#]]
+        .assert_eq(&report().to_text(Style::Plain));
+        assert!(report().to_text(Style::Colour).contains("\u{1b}[33mdeny\u{1b}[0m"));
+    }
+
+    #[test]
+    fn json_says_the_same() {
+        let mut summary = Summary::default();
+        let reports = [report()];
+        summary.add(&reports[0]);
+        let json = RunReport::new(summary, &reports, &[]).to_json();
+        let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+        assert_eq!(json["failed"], 1);
+        assert_eq!(json["scenarios"][0]["steps"][0]["mismatches"][0]["got"], "\"deny\"");
+        assert_eq!(summary.to_string(), "1 scenarios, 2 acts: 0 held, 1 failed, 0 unreadable");
+        assert_eq!(summary.exit_status(), 1);
+    }
+}

@@ -1,0 +1,228 @@
+//! Scenarios that cannot be read: each error says where, what, and what was expected (§8, I19).
+
+use std::path::Path;
+
+use expect_test::{Expect, expect};
+use fak_scenario::{Reach, Scenario};
+
+/// The error of a scenario with these steps and two agents.
+fn steps(steps: &str) -> String {
+    whole(&format!(
+        "{{\n  \"schema\": \"fak.scenario.v1\",\n  \"name\": \"n\",\n  \"agents\": {{\"alpha\": {{\"caps\": []}}, \"bravo\": {{\"caps\": []}}}},\n  \
+         \"steps\": [\n    {steps}\n  ]\n}}"
+    ))
+}
+
+fn whole(text: &str) -> String {
+    match Scenario::parse(text.as_bytes(), Path::new("x.json"), Reach::Folder) {
+        Ok(_) => "read".to_owned(),
+        Err(error) => error.to_string(),
+    }
+}
+
+fn check(got: &str, expected: &Expect) {
+    expected.assert_eq(got);
+}
+
+#[test]
+fn an_unknown_member_is_named_with_the_nearest() {
+    check(
+        &steps(r#"{"do": "send", "by": "alpha", "to": "in_kernel:x", "boddy": {"text": "x"}}"#),
+        &expect![[r#"x.json:6:65: step 1 (send): boddy: unknown member "boddy", did you mean "body""#]],
+    );
+    check(
+        &steps(r#"{"do": "send", "by": "alpha", "to": "in_kernel:x", "body": {"txt": "x"}}"#),
+        &expect![[r#"x.json:6:72: step 1 (send): body/txt: unknown member "txt", did you mean "text""#]],
+    );
+    check(
+        &steps(r#"{"do": "tick", "ms": 1, "zebra": 1}"#),
+        &expect![[
+            r#"x.json:6:38: step 1 (tick): zebra: unknown member "zebra"; known here: do, ms, expect"#
+        ]],
+    );
+    check(
+        &whole("{\"schema\": \"fak.scenario.v1\", \"name\": \"n\", \"agnets\": {}, \"steps\": []}"),
+        &expect![[r#"x.json:1:54: agnets: unknown member "agnets", did you mean "agents""#]],
+    );
+}
+
+#[test]
+fn an_act_is_asked_only_what_it_answers() {
+    check(
+        &steps(
+            r#"{"do": "send", "by": "alpha", "to": "in_kernel:x", "body": {"text": "x"}, "expect": {"fanout": 1}}"#,
+        ),
+        &expect![[
+            r#"x.json:6:100: step 1 (send): expect/fanout: "send" does not answer "fanout"; known here: verdict, reason, rung, retry_after"#
+        ]],
+    );
+    check(
+        &steps(r#"{"do": "recv", "by": "alpha", "at": "in_kernel:x", "expect": {"verdict": "alow"}}"#),
+        &expect![[
+            r#"x.json:6:78: step 1 (recv): expect/verdict: expected one of "allow", "deny", "quarantine", "empty" (did you mean "allow")"#
+        ]],
+    );
+    check(
+        &steps(r#"{"do": "recv", "by": "alpha", "at": "in_kernel:x", "expect": {"missed": -1}}"#),
+        &expect![
+            "x.json:6:77: step 1 (recv): expect/missed: expected an integer from 0 to 18446744073709551615"
+        ],
+    );
+}
+
+#[test]
+fn names_must_be_known() {
+    check(
+        &steps(r#"{"do": "sned", "by": "alpha"}"#),
+        &expect![[r#"x.json:6:12: step 1: do: unknown act "sned", did you mean "send"?"#]],
+    );
+    check(
+        &steps(r#"{"do": "who", "by": "alhpa"}"#),
+        &expect![[r#"x.json:6:25: step 1 (who): by: unknown agent "alhpa", did you mean "alpha"?"#]],
+    );
+    check(
+        &steps(r#"{"do": "read", "by": "alpha", "ref": "kept"}"#),
+        &expect![[r#"x.json:6:42: step 1 (read): ref: unknown saved value "kept""#]],
+    );
+    check(
+        &steps(
+            r#"{"do": "subscribe", "by": "alpha", "topic": "in_kernel:n", "as": "news"},
+    {"do": "recv", "by": "alpha", "inbox": "nwes"}"#,
+        ),
+        &expect![[r#"x.json:7:44: step 2 (recv): inbox: unknown inbox "nwes", did you mean "news"?"#]],
+    );
+    check(&steps(r#"{"do": "who", "by": "?ghost"}"#), &expect!["read"]);
+}
+
+#[test]
+fn a_step_says_who_and_what_exactly_once() {
+    check(
+        &steps(r#"{"do": "who"}"#),
+        &expect![[r#"x.json:6:5: step 1 (who): "who" is an agent's act; say who performs it with "by""#]],
+    );
+    check(
+        &steps(r#"{"do": "tick", "by": "alpha", "ms": 1}"#),
+        &expect![[r#"x.json:6:26: step 1 (tick): by: unknown member "by"; known here: do, ms, expect"#]],
+    );
+    check(
+        &steps(r#"{"do": "recv", "by": "alpha"}"#),
+        &expect![[r#"x.json:6:5: step 1 (recv): exactly one of "at" and "inbox" is needed"#]],
+    );
+    check(
+        &steps(
+            r#"{"do": "send", "by": "alpha", "to": "in_kernel:x", "body": {"text": "x", "base64": "eA=="}}"#,
+        ),
+        &expect![[
+            r#"x.json:6:64: step 1 (send): body: a body has exactly one of "text", "base64" and "ref""#
+        ]],
+    );
+    check(
+        &steps(r#"{"do": "send", "by": "alpha", "to": "kernel:x", "body": {"text": "x"}}"#),
+        &expect![[
+            r#"x.json:6:41: step 1 (send): to: expected a channel as "locale:id", where the locale is in_kernel, session or window"#
+        ]],
+    );
+    check(
+        &steps(r#"{"do": "send", "by": "alpha", "body": {"text": "x"}}"#),
+        &expect![[r#"x.json:6:5: step 1 (send): missing member "to""#]],
+    );
+    check(
+        &steps(r#"{"do": "explain", "of": {"do": "who", "by": "alpha", "expect": {}}}"#),
+        &expect![[
+            r#"x.json:6:68: step 1 (explain): of/expect: unknown member "expect"; known here: do, by"#
+        ]],
+    );
+}
+
+#[test]
+fn what_is_no_scenario() {
+    let deep = format!(
+        "{{\"schema\": \"fak.scenario.v1\", \"name\": \"n\", \"steps\": {}{}}}",
+        "[".repeat(65),
+        "]".repeat(65)
+    );
+    check(&whole(""), &expect!["x.json:1:1: the text ends where a value was expected"]);
+    check(
+        &whole(&deep),
+        &expect![[
+            r#"x.json:1:116: step 1: 0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0/0: nested too deep, expected at most 64 levels"#
+        ]],
+    );
+    check(
+        &whole(r#"{"schema": "fak.scenario.v1", "schema": 1}"#),
+        &expect![[r#"x.json:1:31: duplicate member "schema", expected it once"#]],
+    );
+    check(
+        &whole(r#"{"schema": "fak.scenario.v2", "name": "n", "steps": []}"#),
+        &expect![[r#"x.json:1:12: schema: expected "fak.scenario.v1""#]],
+    );
+    check(
+        &whole(r#"{"schema": "fak.scenario.v1", "name": "n", "steps": []} {}"#),
+        &expect!["x.json:1:57: trailing data, expected the end of the text"],
+    );
+    check(
+        &whole(r#"{"schema": "fak.scenario.v1", "name": 7, "steps": []}"#),
+        &expect!["x.json:1:39: name: expected a string, found a number"],
+    );
+    let bytes = b"{\"schema\": \"\xff\"}";
+    let error = Scenario::parse(bytes, Path::new("x.json"), Reach::Folder).unwrap_err();
+    check(&error.to_string(), &expect!["x.json:1:13: invalid UTF-8, expected UTF-8 text"]);
+}
+
+#[test]
+fn what_stands_before_the_steps() {
+    let top = |member: &str| {
+        whole(&format!(
+            "{{\"schema\": \"fak.scenario.v1\", \"name\": \"n\",\n\"agents\": {{\"alpha\": {{\"caps\": []}}}},\n{member},\n\"steps\": []}}"
+        ))
+    };
+    check(
+        &top(r#""limits": {"mailbox_capacity": 0}"#),
+        &expect!["x.json:3:32: limits/mailbox_capacity: expected a capacity of at least 1"],
+    );
+    check(
+        &top(r#""limits": {"adressing": "open"}"#),
+        &expect![[r#"x.json:3:25: limits/adressing: unknown member "adressing", did you mean "addressing""#]],
+    );
+    check(
+        &top(r#""clock": "yesterday""#),
+        &expect![[
+            r#"x.json:3:10: clock: expected a time as RFC 3339 has it, such as "2026-01-01T00:00:00Z""#
+        ]],
+    );
+    check(
+        &top(r#""topology": {"name": "t", "edges": [["alpha", "alhpa"]]}"#),
+        &expect![[r#"x.json:3:47: topology/edges/0/1: unknown agent "alhpa", did you mean "alpha"?"#]],
+    );
+    check(
+        &top(r#""policy": {"file": "../../etc/passwd"}"#),
+        &expect![[
+            r#"x.json:3:20: policy/file: the path "../../etc/passwd" climbs out of the scenario's folder; move the file there or allow outside files"#
+        ]],
+    );
+    check(
+        &whole(
+            r#"{"schema": "fak.scenario.v1", "name": "n", "agents": {"a": {"caps": ["a2a.sned"]}}, "steps": []}"#,
+        ),
+        &expect![[
+            r#"x.json:1:70: agents/a/caps/0: expected one of "a2a.send", "a2a.recv", "ref.widen", "ref.trust", "pool.write", "pool.read", "sharedtask.write", "sharedtask.approve", "sharedtask.read", "space.write", "space.read", "comm.collective", "lane.lease", "forensics.read" (did you mean "a2a.send")"#
+        ]],
+    );
+}
+
+#[test]
+fn a_file_that_cannot_be_read() {
+    let missing = Scenario::load(Path::new("no/such/file.json"), Reach::Folder).unwrap_err();
+    assert!(missing.to_string().starts_with("cannot read \"no/such/file.json\": "), "{missing}");
+    let folder = std::env::temp_dir().join(format!("fak-scenario-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let large = folder.join("large.json");
+    std::fs::write(&large, vec![b' '; 10_000_000]).unwrap();
+    let error = Scenario::load(&large, Reach::Folder).unwrap_err().to_string();
+    assert!(error.ends_with("is larger than the 4194304 bytes a file may have"), "{error}");
+    let empty = folder.join("empty");
+    std::fs::create_dir_all(&empty).unwrap();
+    let error = fak_scenario::find(&empty).unwrap_err().to_string();
+    assert!(error.starts_with("no scenario in "), "{error}");
+    std::fs::remove_dir_all(&folder).unwrap();
+}

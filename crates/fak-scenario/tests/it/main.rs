@@ -1,0 +1,3 @@
+//! What the crate does as its users meet it.
+
+mod errors;

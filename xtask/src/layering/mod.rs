@@ -1,0 +1,33 @@
+//! `cargo xtask layering`: every edge between crates of the workspace goes down the layers, towards `fak-abi`, and is one of
+//! those drawn. What the layers are is in `table`; how an edge is judged is in `judge`.
+
+mod judge;
+mod table;
+
+use cargo_metadata::{DependencyKind, MetadataCommand};
+
+use self::judge::{Edge, Use};
+pub(crate) use self::table::place;
+use crate::{error::TaskError, repo::Repo, report::Report};
+
+/// Judges the workspace as cargo describes it.
+pub(crate) fn check(repo: &Repo) -> Result<Report, TaskError> {
+    let metadata = MetadataCommand::new().current_dir(repo.root()).no_deps().exec()?;
+    let mut crates = Vec::new();
+    let mut edges = Vec::new();
+    for package in metadata.workspace_packages() {
+        crates.push(package.name.to_string());
+        for dependency in &package.dependencies {
+            let used_for = match dependency.kind {
+                DependencyKind::Development => Use::Tests,
+                _ => Use::Product,
+            };
+            edges.push(Edge { from: package.name.to_string(), to: dependency.name.clone(), used_for });
+        }
+    }
+    let mut report = Report::new("layering");
+    let own = edges.iter().filter(|edge| crates.contains(&edge.to)).count();
+    report.fact(format!("{} crates, {own} edges between them", crates.len()));
+    report.findings = judge::judge(&crates, &edges);
+    Ok(report)
+}
