@@ -5,6 +5,7 @@
 mod acceptance;
 mod clauses;
 mod docs;
+mod incidents;
 mod negatives;
 mod peer;
 mod scenarios;
@@ -41,6 +42,7 @@ struct Whole {
     status: Status,
     checks: Vec<Report>,
     clauses: Vec<table::Row>,
+    incidents: Vec<incidents::Row>,
     acceptance: Vec<acceptance::Row>,
 }
 
@@ -65,8 +67,14 @@ pub(crate) fn run(repo: &Repo, options: &Options) -> Result<bool, TaskError> {
     checks.push(report);
 
     let mut report = Report::new("clauses");
-    let clauses = clauses(repo, options, &checks, &scenarios, &mut report)?;
+    let citing = tests::citing(repo, &mut report)?;
+    let tests = tests::Tests::load(repo, options.test_log.as_deref(), &citing)?;
+    let clauses = clauses(repo, &checks, &scenarios, &citing, &tests, &mut report)?;
     let covered = report.passed();
+    checks.push(report);
+
+    let mut report = Report::new("incidents");
+    let incidents = incidents::check(repo, &scenarios, &citing, &tests, &mut report)?;
     checks.push(report);
 
     let mut report = Report::new("acceptance");
@@ -74,7 +82,7 @@ pub(crate) fn run(repo: &Repo, options: &Options) -> Result<bool, TaskError> {
     checks.push(report);
 
     let status = checks.iter().map(Report::status).max().unwrap_or(Status::Incomplete);
-    let whole = Whole { status, checks, clauses, acceptance };
+    let whole = Whole { status, checks, clauses, incidents, acceptance };
     print(&whole)?;
     let path = repo.write_json(REPORT, &whole)?;
     out::line(&format!("\nconformance: {status} ({})", repo.show(&path)))?;
@@ -84,9 +92,10 @@ pub(crate) fn run(repo: &Repo, options: &Options) -> Result<bool, TaskError> {
 /// The clause table.
 fn clauses(
     repo: &Repo,
-    options: &Options,
     checks: &[Report],
     scenarios: &[scenarios::Performed],
+    citing: &[tests::Citing],
+    tests: &tests::Tests,
     report: &mut Report,
 ) -> Result<Vec<table::Row>, TaskError> {
     let Some(text) = repo.text_if_there(&repo.path(clauses::FILE))? else {
@@ -94,9 +103,7 @@ fn clauses(
         return Ok(Vec::new());
     };
     let clauses = clauses::clauses(&text, report);
-    let citing = tests::citing(repo, report)?;
-    let tests = tests::Tests::load(repo, options.test_log.as_deref(), &citing)?;
-    let rows = table::build(&clauses, checks, scenarios, &citing, &tests, report);
+    let rows = table::build(&clauses, checks, scenarios, citing, tests, report);
     table::check_citations(repo, &clauses, report)?;
     let covered = rows.iter().filter(|row| row.covered()).count();
     report.fact(format!(
