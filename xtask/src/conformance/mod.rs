@@ -1,8 +1,9 @@
-//! `cargo xtask conformance`: every other check, every scenario through the program and the library, the peer's journals, the
+//! `cargo xtask conformance`: every other check, every scenario through the program and the library, the peer's journals, an audit log, the
 //! documents, the example programs, and two tables: each clause of docs/protocol.md with what bears witness to it, and each
 //! promise with the command that shows it. What is not there yet is said to be missing, and is no pass.
 
 mod acceptance;
+mod audit;
 mod clauses;
 mod docs;
 mod incidents;
@@ -60,6 +61,10 @@ pub(crate) fn run(repo: &Repo, options: &Options) -> Result<bool, TaskError> {
 
     let mut report = Report::new("peer journals");
     peer::check(repo, fak.as_ref(), &mut report)?;
+    checks.push(report);
+
+    let mut report = Report::new("audit log");
+    audit::check(repo, fak.as_ref(), &mut report)?;
     checks.push(report);
 
     let mut report = Report::new("documents");
