@@ -262,21 +262,23 @@ impl Kernel {
 
     /// A place in the audit queue, or the refusal by `audit`.
     #[inline]
-    pub(crate) fn reserve(&self) -> Result<AuditSlot, Verdict> {
+    pub(crate) fn reserve(&self, who: &Principal) -> Result<AuditSlot, Verdict> {
         let Some(audit) = &self.audit else { return Ok(AuditSlot::None) };
-        let (reason, site) = match audit.reserve() {
+        let (reason, site) = match audit.reserve(who) {
             Reservation::Reserved => return Ok(AuditSlot::Reserved),
             Reservation::Full => (Reason::RateLimited, sites::AUDIT_FULL),
+            Reservation::Share => (Reason::RateLimited, sites::AUDIT_SHARE),
             Reservation::Failed => (Reason::DefaultDeny, sites::AUDIT_FAILED),
         };
-        audit.miss(self.next_seq());
+        let (at, seq) = (self.clock.now(), self.next_seq());
+        audit.miss(at, seq);
         Err(Verdict::deny(Refusal::new(reason, site.site()), AUDIT))
     }
 
     /// The admission of a call whose handle may be of any kernel.
     #[inline]
     pub(crate) fn admission<'a>(&'a self, call: &'a ToolCall<'a>) -> Admission<'a> {
-        let slot = match self.reserve() {
+        let slot = match self.reserve(call.principal()) {
             Ok(slot) => slot,
             Err(verdict) => return Admission::Refuse(verdict),
         };
@@ -346,7 +348,7 @@ impl Settle for Kernel {
             principal: Some(call.principal()),
             tool: Some(call.tool()),
             address: call.target(),
-            digest: call.body().map(Ref::digest),
+            body: call.body(),
             label: call.body().map(|body| (body.taint(), body.scope())),
             verdict: Some(verdict),
             ..Event::new(EventKind::Decide, self.clock.now())

@@ -9,6 +9,7 @@
 //! opens a file; the audit log writes to what the host hands in.
 
 mod attach;
+mod audit;
 mod builder;
 mod chain;
 mod clock;
@@ -23,6 +24,10 @@ mod sites;
 #[cfg(feature = "tokio")]
 mod tokio_clock;
 
+pub use audit::{
+    Audit, AuditError, AuditFault, AuditKind, AuditLog, AuditOptions, AuditReader, AuditRecord, AuditSink,
+    Checkpoint, Drained, Gap, Opened, Torn, Verified, verify_audit,
+};
 pub use builder::{BuildError, KernelBuilder, KernelLimits, Rank};
 pub use clock::{ManualClock, SystemClock, SystemTimer};
 pub use kernel::Kernel;

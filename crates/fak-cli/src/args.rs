@@ -34,10 +34,53 @@ pub(crate) enum Verb {
     /// Explain a reason, a check, or the acts of a scenario.
     #[command(after_help = EXPLAIN)]
     Explain(ExplainArgs),
+    /// Look into a lane table: what overlaps, and what may run together.
+    #[command(subcommand)]
+    Lanes(LanesVerb),
+    /// Draw a topology.
+    #[command(subcommand)]
+    Topo(TopoVerb),
     /// Write completions for a shell.
     #[command(after_help = COMPLETIONS)]
     Completions(CompletionsArgs),
 }
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum LanesVerb {
+    /// Report duplicates, lanes without trees, trees without lanes, and overlaps.
+    #[command(after_help = LANES_LINT)]
+    Lint(LanesLintArgs),
+    /// Say whether lanes may run together, and if not why.
+    #[command(after_help = LANES_CHECK)]
+    Check(LanesCheckArgs),
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum TopoVerb {
+    /// Write a topology as DOT or Mermaid.
+    #[command(after_help = TOPO_RENDER)]
+    Render(TopoRenderArgs),
+}
+
+const LANES_LINT: &str = "\
+Example:
+  fak lanes lint examples/lanes/workspace.toml
+
+Exit status: 0 whatever is found, 2 if the table cannot be read.";
+
+const LANES_CHECK: &str = "\
+Example:
+  fak lanes check examples/lanes/workspace.toml --lane docs --lane cmd
+
+Exit status: 0 they may run together, 1 they may not, 2 the table cannot be read or has no such lane.";
+
+const TOPO_RENDER: &str = "\
+The file is JSON: {\"name\": …, \"edges\": [[from, to], …], \"members\": […]}, where members are optional.
+
+Example:
+  fak topo render wave.json --format mermaid
+
+Exit status: 0, or 2 if the topology cannot be read or declared.";
 
 const RUN: &str = "\
 Examples:
@@ -99,4 +142,36 @@ pub(crate) struct ExplainArgs {
 pub(crate) struct CompletionsArgs {
     /// The shell.
     pub(crate) shell: Shell,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct LanesLintArgs {
+    /// The lane table, TOML.
+    pub(crate) file: PathBuf,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct LanesCheckArgs {
+    /// The lane table, TOML.
+    pub(crate) file: PathBuf,
+    /// A lane that is to run; give at least two.
+    #[arg(long = "lane", required = true, value_name = "NAME")]
+    pub(crate) lanes: Vec<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct TopoRenderArgs {
+    /// The topology, JSON.
+    pub(crate) file: PathBuf,
+    /// The language to draw it in.
+    #[arg(long, value_enum, default_value_t = TopoFormat::Dot)]
+    pub(crate) format: TopoFormat,
+}
+
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+pub(crate) enum TopoFormat {
+    /// For graphviz.
+    Dot,
+    /// For Markdown.
+    Mermaid,
 }

@@ -22,7 +22,7 @@ const LEGS: &[(usize, &str)] = &[
 
 pub(crate) fn demo(output: &mut Output) -> Result<u8, Failure> {
     let scenario = Scenario::parse(SCENARIO.as_bytes(), Path::new("demo"), Reach::Folder)?;
-    let report = scenario.perform(Performance::default())?;
+    let report = scenario.perform(&Performance::default())?;
     let mut summary = Summary::default();
     summary.add(&report);
     if output.json() {
@@ -41,7 +41,8 @@ fn tell(report: &Report, output: &mut Output) -> Result<(), Failure> {
         }
         output.text(step.to_text(output.style()))?;
         for wrong in &step.mismatches {
-            output.text(format!("     FAIL expected {} {}, got {}", wrong.member, wrong.expected, wrong.got))?;
+            output
+                .text(format!("     FAIL expected {} {}, got {}", wrong.member, wrong.expected, wrong.got))?;
         }
     }
     output.text(if report.held() {

@@ -30,7 +30,7 @@ pub enum ScenarioError {
     },
     /// A file named by a scenario climbs out of its folder.
     #[error(
-        "{place}: the path \"{wanted}\" climbs out of the scenario's folder; move the file there or allow outside files"
+        "{place}: the path \"{wanted}\" climbs out of the scenario's folder; move the file there, or run with --allow-outside"
     )]
     Outside {
         /// Where it is named.

@@ -11,14 +11,16 @@ mod expect;
 mod load;
 mod model;
 mod parse;
+mod perform;
 mod render;
 mod report;
 
 pub use self::{
     error::{Place, Problem, ScenarioError},
     expect::Mismatch,
-    load::{FILE_LIMIT, Reach, find},
+    load::{FILE_LIMIT, Reach, find, read},
     model::Scenario,
+    perform::{Explaining, Performance},
     render::{RunReport, Style},
     report::{Report, StepReport, Summary},
 };

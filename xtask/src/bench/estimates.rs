@@ -21,6 +21,16 @@ impl Span {
         Self { low: value, median: value, high: value }
     }
 
+    /// The median of several measurements, as wide as all of them together; of one, itself.
+    pub(super) fn middle(spans: &[Self]) -> Option<Self> {
+        let mut sorted = spans.to_vec();
+        sorted.sort_by(|one, other| one.median.total_cmp(&other.median));
+        let middle = sorted.get(sorted.len() / 2)?;
+        let low = sorted.iter().map(|span| span.low).fold(f64::INFINITY, f64::min);
+        let high = sorted.iter().map(|span| span.high).fold(f64::NEG_INFINITY, f64::max);
+        Some(Self { low, median: middle.median, high })
+    }
+
     /// The quotient, as wide as the two spans make it.
     pub(super) fn over(self, other: Self) -> Self {
         Self { low: self.low / other.high, median: self.median / other.median, high: self.high / other.low }
@@ -83,6 +93,15 @@ mod tests {
         let (one, two) =
             (Span { low: 1.0, median: 2.0, high: 4.0 }, Span { low: 1.0, median: 2.0, high: 2.0 });
         assert_eq!(one.over(two), Span { low: 0.5, median: 1.0, high: 4.0 });
+    }
+
+    #[test]
+    fn several_measurements_have_a_middle() {
+        let span = |median: f64| Span { low: median - 1.0, median, high: median + 1.0 };
+        assert_eq!(Span::middle(&[]), None);
+        assert_eq!(Span::middle(&[span(5.0)]), Some(span(5.0)));
+        let spans = [span(9.0), span(2.0), span(5.0)];
+        assert_eq!(Span::middle(&spans), Some(Span { low: 1.0, median: 5.0, high: 10.0 }));
     }
 
     #[test]

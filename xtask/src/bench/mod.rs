@@ -18,13 +18,16 @@ use crate::{cargo, error::TaskError, out, repo::Repo};
 const REPORT: &str = "target/bench-report.json";
 
 /// What to measure.
-#[derive(Clone, Debug, Default, clap::Args)]
+#[derive(Clone, Debug, clap::Args)]
 pub(crate) struct Options {
     /// Numbers of rows; all of them if none is given
     rows: Vec<u32>,
     /// Compare what was measured before, and measure nothing
-    #[arg(long)]
+    #[arg(long, conflicts_with = "rounds")]
     no_run: bool,
+    /// Measure so many times, and take the median of the ratios
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=99))]
+    rounds: u32,
 }
 
 /// How a comparison came out.
@@ -65,14 +68,24 @@ pub(crate) fn run(repo: &Repo, options: &Options) -> Result<bool, TaskError> {
         .iter()
         .filter(|comparison| options.rows.is_empty() || options.rows.contains(&comparison.row))
         .collect();
-    if !options.no_run {
-        measure(repo, &wanted)?;
-    }
     let estimates = Estimates::new(repo);
-    let mut results = Vec::new();
-    for comparison in wanted {
-        results.push(judge(comparison, &estimates)?);
+    let mut rounds = Vec::new();
+    if options.no_run {
+        rounds.push(read(&wanted, &estimates)?);
+    } else {
+        for _ in 0..options.rounds {
+            measure(repo, &wanted)?;
+            rounds.push(read(&wanted, &estimates)?);
+        }
     }
+    let results: Vec<Measured> = wanted
+        .iter()
+        .enumerate()
+        .map(|(index, comparison)| {
+            let spans: Vec<Span> = rounds.iter().filter_map(|round| *round.get(index)?).collect();
+            judge(comparison, Span::middle(&spans))
+        })
+        .collect();
     print(&results)?;
     let path = repo.write_json(REPORT, &results)?;
     let met = results.iter().filter(|result| result.outcome == Outcome::Ok).count();
@@ -109,14 +122,21 @@ fn measure(repo: &Repo, wanted: &[&Comparison]) -> Result<(), TaskError> {
     Ok(())
 }
 
-/// Sets one comparison beside its target.
-fn judge(comparison: &Comparison, estimates: &Estimates) -> Result<Measured, TaskError> {
-    let subject = estimates.median(comparison.group, comparison.subject)?;
-    let rival = match comparison.rival {
-        Some(rival) => estimates.median(comparison.rival_group.unwrap_or(comparison.group), rival)?,
-        None => Some(Span::exactly(1.0)),
+/// What was measured of each comparison.
+fn read(wanted: &[&Comparison], estimates: &Estimates<'_>) -> Result<Vec<Option<Span>>, TaskError> {
+    let one = |comparison: &&Comparison| {
+        let subject = estimates.median(comparison.group, comparison.subject)?;
+        let rival = match comparison.rival {
+            Some(rival) => estimates.median(comparison.group, rival)?,
+            None => Some(Span::exactly(1.0)),
+        };
+        Ok(subject.zip(rival).map(|(subject, rival)| comparison.value(subject, rival)))
     };
-    let measured = subject.zip(rival).map(|(subject, rival)| comparison.value(subject, rival));
+    wanted.iter().map(one).collect()
+}
+
+/// Sets one comparison beside its target.
+fn judge(comparison: &Comparison, measured: Option<Span>) -> Measured {
     let outcome = match measured {
         None => Outcome::Missing,
         Some(measured) if comparison.met(measured.median) => Outcome::Ok,
@@ -124,18 +144,19 @@ fn judge(comparison: &Comparison, estimates: &Estimates) -> Result<Measured, Tas
     };
     let close =
         measured.is_some_and(|measured| comparison.met(measured.low) != comparison.met(measured.high));
-    Ok(Measured {
+    Measured {
         row: comparison.row,
         what: comparison.what,
         target: comparison.target(),
         measured,
         close,
         outcome,
-    })
+    }
 }
 
 fn print(results: &[Measured]) -> Result<(), TaskError> {
-    let mut rows = vec![["row", "target", "measured", "spread", "", "what"].map(str::to_owned).to_vec()];
+    let mut rows =
+        vec![["row", "target", "measured", "spread", "outcome", "what"].map(str::to_owned).to_vec()];
     rows.extend(results.iter().map(|result| {
         let (measured, spread) = result.measured.map_or_else(
             || ("-".to_owned(), String::new()),

@@ -10,8 +10,8 @@ pub(super) enum Measure {
     Cost,
     /// How many times the rival's throughput the subject has when it does this many times the work an iteration.
     Rate(f64),
-    /// The subject's own time in nanoseconds over this many things; there is no rival.
-    Each(f64),
+    /// The subject's own time, this many nanoseconds making one of the unit; there is no rival.
+    Own(f64, &'static str),
 }
 
 /// How far apart they may be.
@@ -36,8 +36,6 @@ pub(super) struct Comparison {
     pub(super) subject: &'static str,
     /// What it is compared with.
     pub(super) rival: Option<&'static str>,
-    /// The rival's group, where it is another.
-    pub(super) rival_group: Option<&'static str>,
     pub(super) measure: Measure,
     pub(super) bound: Bound,
 }
@@ -48,7 +46,7 @@ impl Comparison {
         match self.measure {
             Measure::Cost => subject.over(rival),
             Measure::Rate(work) => rival.over(subject).times(work),
-            Measure::Each(things) => subject.times(1.0 / things),
+            Measure::Own(each, _) => subject.times(1.0 / each),
         }
     }
 
@@ -66,13 +64,71 @@ impl Comparison {
             Bound::AtMost(most) => ("≤", most),
             Bound::AtLeast(least) => ("≥", least),
         };
-        let unit = if matches!(self.measure, Measure::Each(_)) { " ns" } else { "×" };
-        format!("{sign} {value}{unit}")
+        match self.measure {
+            Measure::Own(_, unit) => format!("{sign} {value} {unit}"),
+            _ => format!("{sign} {value}×"),
+        }
     }
 }
 
 /// Every comparison, by row.
-pub(super) const ROWS: &[Comparison] = &[];
+pub(super) const ROWS: &[Comparison] = &[
+    KERNEL.row(1, "decide, 1 rung", "row1_decide_1").costs("decide", "bare", 2.5),
+    KERNEL.row(1, "decide, 8 rungs", "row1_decide_8").costs("decide", "bare", 2.5),
+    KERNEL.row(2, "decide with 1,000 rungs scoped to other tools", "row2_scoped_elsewhere").costs(
+        "elsewhere_1000",
+        "elsewhere_0",
+        1.1,
+    ),
+    KERNEL.row(3, "decide on 2 threads at once", "row3_threads").carries("threads_2", "threads_1", 2.0, 1.8),
+];
+
+const KERNEL: Bench = Bench { package: "fak-adjudicate", bench: "decide" };
+
+/// A bench target.
+#[derive(Clone, Copy, Debug)]
+struct Bench {
+    package: &'static str,
+    bench: &'static str,
+}
+
+/// A row without its comparison.
+struct Row {
+    row: u32,
+    what: &'static str,
+    bench: Bench,
+    group: &'static str,
+}
+
+impl Bench {
+    const fn row(self, row: u32, what: &'static str, group: &'static str) -> Row {
+        Row { row, what, bench: self, group }
+    }
+}
+
+impl Row {
+    /// The subject takes at most so many times the rival's time.
+    const fn costs(self, subject: &'static str, rival: &'static str, most: f64) -> Comparison {
+        self.compare(subject, rival, Measure::Cost, Bound::AtMost(most))
+    }
+
+    /// The subject, doing so many times the work an iteration, has at least so many times the rival's throughput.
+    const fn carries(self, subject: &'static str, rival: &'static str, work: f64, least: f64) -> Comparison {
+        self.compare(subject, rival, Measure::Rate(work), Bound::AtLeast(least))
+    }
+
+    const fn compare(
+        self,
+        subject: &'static str,
+        rival: &'static str,
+        measure: Measure,
+        bound: Bound,
+    ) -> Comparison {
+        let Row { row, what, bench: Bench { package, bench }, group } = self;
+        let rival = Some(rival);
+        Comparison { row, what, package, bench, group, subject, rival, measure, bound }
+    }
+}
 
 #[cfg(test)]
 mod tests {
@@ -87,7 +143,7 @@ mod tests {
             group: "",
             subject: "",
             rival: None,
-            rival_group: None,
+
             measure,
             bound,
         }
@@ -100,7 +156,7 @@ mod tests {
             (Measure::Cost, Bound::AtMost(2.0), 2.0, true),
             (Measure::Cost, Bound::AtMost(1.9), 2.0, false),
             (Measure::Rate(4.0), Bound::AtLeast(1.8), 2.0, true),
-            (Measure::Each(100.0), Bound::AtMost(0.05), 0.1, false),
+            (Measure::Own(100.0, "things"), Bound::AtMost(0.05), 0.1, false),
         ] {
             let comparison = comparison(measure, bound);
             let got = comparison.value(subject, rival).median;

@@ -4,6 +4,7 @@
 
 mod alloc;
 mod attach;
+mod audit;
 mod fold;
 mod refs;
 mod submit;

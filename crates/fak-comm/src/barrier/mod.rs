@@ -40,19 +40,17 @@ sites! {
     DEPART = "barrier/depart", "declaring another member gone", "the member itself, its spawner or the host may";
     DEPARTED = "barrier/departed", "a departure of nobody who is missing", "nothing: the member has arrived, is gone, or is none";
     DETACHED = "barrier/detached", "waiting as a principal that was detached", "the host has ended this agent";
-    CLOSED = "barrier/closed", "waiting at a barrier whose kernel is gone", "nothing: the run is over";
     WAITS = "barrier/waits", "more waits of one principal than its share", "wait once, and tell the others";
 }
 
 pub(crate) struct Core {
-    inner: Weak<Inner>,
+    inner: Arc<Inner>,
     state: Mutex<State>,
 }
 
 struct State {
     fold: BarrierFold,
     waiters: Waiters,
-    closed: bool,
 }
 
 /// A barrier over a group (§6.5). Cheap to clone; clones are one barrier. It carries no authority.
@@ -64,9 +62,8 @@ pub struct Barrier {
 
 impl Barrier {
     pub(crate) fn open(group: Group, inner: &Arc<Inner>) -> Self {
-        let state =
-            State { fold: BarrierFold::new(group.clone()), waiters: Waiters::default(), closed: false };
-        let core = Arc::new(Core { inner: Arc::downgrade(inner), state: Mutex::new(state) });
+        let state = State { fold: BarrierFold::new(group.clone()), waiters: Waiters::default() };
+        let core = Arc::new(Core { inner: Arc::clone(inner), state: Mutex::new(state) });
         inner.barriers.add(&core);
         Self { core, group }
     }
@@ -125,9 +122,7 @@ impl Barrier {
     ) -> Verdict {
         let address = Address::Group(self.group.name(), u32::try_from(rank).unwrap_or(u32::MAX));
         let call = ToolCall::new(agent, act).address(address);
-        let closed = || Verdict::deny(Refusal::new(Reason::Misroute, CLOSED.site()), NAME);
-        let Some(inner) = self.core.inner.upgrade() else { return closed() };
-        let link = match inner.tie.own(&call) {
+        let link = match self.core.inner.tie.own(&call) {
             Ok(link) => link,
             Err(verdict) => return verdict,
         };
@@ -196,19 +191,6 @@ impl Barriers {
         self.each(|core| {
             core.depart(principal.id());
             let woken = core.state.lock().waiters.of(principal);
-            woken.into_iter().for_each(Waker::wake);
-        });
-    }
-}
-
-impl Drop for Barriers {
-    fn drop(&mut self) {
-        self.each(|core| {
-            let woken = {
-                let mut state = core.state.lock();
-                state.closed = true;
-                state.waiters.all()
-            };
             woken.into_iter().for_each(Waker::wake);
         });
     }

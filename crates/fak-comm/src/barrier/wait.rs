@@ -11,7 +11,7 @@ use parking_lot::Mutex;
 use fak_abi::{AgentHandle, Id, Outcome, Principal, Reason, Refusal, Timestamp, WakeUp};
 
 use super::fold::BarrierFold;
-use super::{Barrier, CLOSED, DETACHED, NAME, WAITS};
+use super::{Barrier, DETACHED, NAME, WAITS};
 
 /// Most waits one principal may have at the barriers of a kernel at once (§4.12).
 const MAX_WAITS: usize = 1_024;
@@ -106,8 +106,8 @@ impl Barrier {
     /// Waits until every rank has arrived or is gone, or until `deadline`, whose report names the missing. Not an
     /// act: it counts as no arrival and needs no capability.
     ///
-    /// Refused DEFAULT_DENY once `agent` is detached, RATE_LIMITED beyond its share of waits, MISROUTE when the
-    /// kernel is gone, TRUST_VIOLATION for a handle of another kernel.
+    /// Refused DEFAULT_DENY once `agent` is detached, RATE_LIMITED beyond its share of waits,
+    /// TRUST_VIOLATION for a handle of another kernel.
     ///
     /// # Cancel safety
     ///
@@ -127,9 +127,7 @@ impl Future for BarrierWait {
         if !principal.is_attached() {
             return deny(Reason::DefaultDeny, DETACHED.site());
         }
-        let Some(inner) = this.barrier.core.inner.upgrade() else {
-            return deny(Reason::Misroute, CLOSED.site());
-        };
+        let inner = &this.barrier.core.inner;
         let Some(link) = inner.tie.link().filter(|link| link.tag() == principal.tag()) else {
             return deny(Reason::TrustViolation, crate::tie::FOREIGN_SITE.site());
         };
@@ -138,9 +136,6 @@ impl Future for BarrierWait {
         if state.fold.is_complete() || late {
             let value = BarrierReport::of(&state.fold);
             return Poll::Ready(Outcome::Allow { value, by: NAME });
-        }
-        if state.closed {
-            return deny(Reason::Misroute, CLOSED.site());
         }
         let place = match &this.place {
             Some((place, _)) => *place,

@@ -45,16 +45,10 @@ impl PendingGather {
         self.submitted.seqs()
     }
 
-    /// Reaps and folds as far as it goes without waiting; itself back if an engine needs longer.
-    ///
-    /// # Errors
-    ///
-    /// Itself, to be completed later.
-    pub fn try_complete(mut self) -> Result<Collective<Gathered>, Self> {
-        match self.submitted.poll(&mut Context::from_waker(Waker::noop())) {
-            Poll::Ready(()) => Ok(self.hand_over()),
-            Poll::Pending => Err(self),
-        }
+    /// Reaps as far as it goes without waiting; `None` if an engine needs longer, to be asked again.
+    pub fn try_complete(&mut self) -> Option<Collective<Gathered>> {
+        let polled = self.submitted.poll(&mut Context::from_waker(Waker::noop()));
+        polled.is_ready().then(|| self.hand_over())
     }
 
     /// Reaps in rank order and folds. A part that an admitter holds is the answer to the whole: nothing is
@@ -68,20 +62,23 @@ impl PendingGather {
         self.hand_over()
     }
 
-    fn hand_over(self) -> Collective<Gathered> {
+    fn hand_over(&self) -> Collective<Gathered> {
         for ((rank, member), result) in self.group.members().iter().enumerate().zip(self.submitted.results())
         {
             if let Some(verdict) = result.and_then(|result| result.refused.clone()) {
                 return Collective::Refuse(CollectiveRefusal { rank, member: member.id().clone(), verdict });
             }
         }
-        let value = match self.folded {
-            Folded::Made(bytes) => {
-                Gathered { output: self.agent.derive(bytes, &self.parts), winner: None, tally: Vec::new() }
-            }
+        let value = match &self.folded {
+            Folded::Made(bytes) => Gathered {
+                output: self.agent.derive(bytes.clone(), &self.parts),
+                winner: None,
+                tally: Vec::new(),
+            },
             Folded::Won { part, rank, member, tally } => {
                 let taint = self.parts.iter().fold(part.taint(), |taint, part| taint.join(part.taint()));
-                Gathered { output: part.tainted_at_least(taint), winner: Some((rank, member)), tally }
+                let winner = Some((*rank, member.clone()));
+                Gathered { output: part.tainted_at_least(taint), winner, tally: tally.clone() }
             }
         };
         Collective::Allow { value, by: self.by }

@@ -2,7 +2,7 @@
 
 use std::future::poll_fn;
 use std::iter::repeat_n;
-use std::task::{Context, Poll, Waker};
+use std::task::{Context, Waker};
 
 use fak_abi::{Act, AgentHandle, Id, Ref, Status, Verdict};
 
@@ -44,16 +44,11 @@ impl PendingDelivery {
         self.submitted.seqs()
     }
 
-    /// Hands over, rank by rank, as far as it goes without waiting; itself back if an engine needs longer.
-    ///
-    /// # Errors
-    ///
-    /// Itself, to be completed later.
-    pub fn try_complete(mut self) -> Result<Delivery, Self> {
-        match self.submitted.poll(&mut Context::from_waker(Waker::noop())) {
-            Poll::Ready(()) => Ok(self.delivery()),
-            Poll::Pending => Err(self),
-        }
+    /// Hands over, rank by rank, as far as it goes without waiting; `None` if an engine needs longer, to be asked
+    /// again.
+    pub fn try_complete(&mut self) -> Option<Delivery> {
+        let polled = self.submitted.poll(&mut Context::from_waker(Waker::noop()));
+        polled.is_ready().then(|| self.delivery())
     }
 
     /// Hands over, rank by rank.

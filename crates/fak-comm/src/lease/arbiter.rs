@@ -8,8 +8,8 @@ use parking_lot::Mutex;
 use fak_abi::json::nearest;
 use fak_abi::{
     Act, Address, Adjudicator, Admission, AgentHandle, CapSet, Capability, Charge, Cleared, Driver,
-    DriverLink, Explanation, Id, InstallError, Principal, Reason, Refusal, RungName, SiteInfo, Timestamp,
-    ToolCall,
+    DriverLink, Explanation, Id, IdError, InstallError, Principal, Reason, Refusal, RungName, SiteInfo,
+    Timestamp, ToolCall, Verdict,
 };
 
 use super::floor::{self, LaneFloor};
@@ -100,7 +100,8 @@ impl LaneArbiter {
                 Ok(one) => cleared.push(one),
                 Err(mut refusal) => {
                     refusal.at = Some(at);
-                    self.refuse_rest(cleared, Refusal::new(Reason::LeaseHeld, floor::HELD.site()));
+                    let whole = refusal.verdict.refusal().copied();
+                    whole.into_iter().for_each(|whole| self.refuse_rest(std::mem::take(&mut cleared), whole));
                     return Leased::Refuse(refusal);
                 }
             }
@@ -132,11 +133,11 @@ impl LaneArbiter {
                 let by = cleared.into_iter().map(|one| one.allow(link.sequence().next()).by()).next_back();
                 Leased::Allow { value, by: by.unwrap_or(NAME) }
             }
-            Err((at, site, refusal, found)) => {
+            Err(Refused { at, site, refusal, found }) => {
                 self.refuse_rest(cleared, refusal);
-                let verdict = fak_abi::Verdict::deny(refusal, NAME);
+                let verdict = Verdict::deny(refusal, NAME);
                 let conflicts = found.iter().map(|conflict| conflict.shown_to(holder)).collect();
-                let nearest = (site == floor::UNKNOWN).then(|| self.nearest(requests.get(at))).flatten();
+                let nearest = (*site == floor::UNKNOWN).then(|| self.nearest(requests.get(at))).flatten();
                 Leased::Refuse(LeaseRefusal { verdict, conflicts, at: Some(at), nearest })
             }
         }
@@ -180,9 +181,9 @@ impl LaneArbiter {
         };
         let now = link.clock().now();
         let decided = self.decide(&self.table.lock(), &[request], agent.principal(), ttl, now);
-        let Err((_, site, refusal, found)) = decided else { return explanation };
+        let Err(Refused { site, refusal, found, .. }) = decided else { return explanation };
         let mut next = site.next.to_owned();
-        if let Some(name) = (site == floor::UNKNOWN).then(|| self.nearest(Some(&request))).flatten() {
+        if let Some(name) = (*site == floor::UNKNOWN).then(|| self.nearest(Some(&request))).flatten() {
             next.push_str(&format!("; the nearest known is {}", name.quoted()));
         }
         for conflict in found.iter().map(|conflict| conflict.shown_to(agent.principal())) {
@@ -191,7 +192,7 @@ impl LaneArbiter {
             let who = conflict.holder.map_or_else(|| "somebody".to_owned(), |id| id.quoted().to_string());
             next.push_str(&format!("; {who} holds {what} under fence {}", conflict.fence));
         }
-        explanation.decided(fak_abi::Verdict::deny(refusal, NAME), Some(site), next)
+        explanation.decided(Verdict::deny(refusal, NAME), Some(*site), next)
     }
 
     /// The known lane nearest to the one a request names.
@@ -201,8 +202,8 @@ impl LaneArbiter {
         self.taxonomy.lane(known).map(|lane| lane.name().clone())
     }
 
-    fn deny(&self, reason: Reason, site: SiteInfo) -> fak_abi::Verdict {
-        fak_abi::Verdict::deny(Refusal::new(reason, site.site()), NAME)
+    fn deny(&self, reason: Reason, site: SiteInfo) -> Verdict {
+        Verdict::deny(Refusal::new(reason, site.site()), NAME)
     }
 
     /// The kernel's chain and its counting: what is left may happen.
@@ -223,7 +224,6 @@ impl LaneArbiter {
         }
     }
 
-    #[expect(clippy::type_complexity, reason = "the four parts of a refusal, taken apart where it is used")]
     fn decide(
         &self,
         table: &LeaseTable,
@@ -231,23 +231,30 @@ impl LaneArbiter {
         holder: &Arc<Principal>,
         ttl: Duration,
         now: Timestamp,
-    ) -> Result<Vec<Region>, (usize, SiteInfo, Refusal, Vec<InTheWay>)> {
-        let refuse = |at, reason, site: SiteInfo| (at, site, Refusal::new(reason, site.site()), Vec::new());
+    ) -> Result<Vec<Region>, Refused> {
+        let refuse = |at, reason, site: &'static SiteInfo| Refused {
+            at,
+            site,
+            refusal: Refusal::new(reason, site.site()),
+            found: Vec::new(),
+        };
         if ttl.is_zero() {
-            return Err(refuse(0, Reason::Malformed, floor::TTL));
+            return Err(refuse(0, Reason::Malformed, &floor::TTL));
         }
         let regions =
             table.decide_all(requests, holder, &self.taxonomy, now).map_err(
                 |(at, decision)| match decision {
-                    Decision::Malformed { .. } => refuse(at, Reason::Malformed, floor::PATH),
-                    Decision::Held(found) => (at, floor::HELD, held(floor::HELD, &found, now), found),
+                    Decision::Malformed { .. } => refuse(at, Reason::Malformed, &floor::PATH),
+                    Decision::Held(found) => {
+                        Refused { at, site: &floor::HELD, refusal: held(floor::HELD, &found, now), found }
+                    }
                     Decision::Admit(_) | Decision::UnknownLane => {
-                        refuse(at, Reason::Misroute, floor::UNKNOWN)
+                        refuse(at, Reason::Misroute, &floor::UNKNOWN)
                     }
                 },
             )?;
         if table.held_by(holder, now).saturating_add(regions.len()) > self.max_leases {
-            return Err(refuse(regions.len().saturating_sub(1), Reason::RateLimited, floor::LIMIT));
+            return Err(refuse(regions.len().saturating_sub(1), Reason::RateLimited, &floor::LIMIT));
         }
         Ok(regions)
     }
@@ -287,19 +294,23 @@ impl LaneArbiter {
     }
 }
 
+/// Which request was refused, where, why, and what was in the way.
+struct Refused {
+    at: usize,
+    site: &'static SiteInfo,
+    refusal: Refusal,
+    found: Vec<InTheWay>,
+}
+
 /// The id of the lane a request names; `None` for one over globs.
-fn lane_of(request: &LaneRequest<'_>) -> Option<Result<Id, fak_abi::IdError>> {
+fn lane_of(request: &LaneRequest<'_>) -> Option<Result<Id, IdError>> {
     match request {
         LaneRequest::Lane(name) => Some(Id::new(name)),
         LaneRequest::Tree(_) => None,
     }
 }
 
-fn call<'a>(
-    agent: &'a AgentHandle,
-    act: Act,
-    lane: Option<&'a Result<Id, fak_abi::IdError>>,
-) -> ToolCall<'a> {
+fn call<'a>(agent: &'a AgentHandle, act: Act, lane: Option<&'a Result<Id, IdError>>) -> ToolCall<'a> {
     ToolCall::new(agent, act).address(match lane {
         None => Address::None,
         Some(Ok(lane)) => Address::Lane(lane),
