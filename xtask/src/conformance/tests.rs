@@ -63,8 +63,13 @@ pub(super) enum Known {
 impl Tests {
     /// Builds the tests and lists them. How they ended is read from a log of `cargo test`, or found by running those that
     /// `citing` names.
-    pub(super) fn load(repo: &Repo, log: Option<&Path>, citing: &[Citing]) -> Result<Self, TaskError> {
-        let mut programs = cargo::build(repo, &["test", "--workspace", "--no-run"])?;
+    pub(super) fn load(
+        repo: &Repo,
+        log: Option<&Path>,
+        citing: &[Citing],
+        report: &mut Report,
+    ) -> Result<Self, TaskError> {
+        let mut programs = cargo::build_or_report(repo, &["test", "--workspace", "--no-run"], report)?;
         programs.retain(|program| program.tests);
         let mut tests = Self { programs, listed: Vec::new(), ended: BTreeMap::new() };
         for program in &tests.programs {
