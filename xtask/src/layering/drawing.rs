@@ -30,7 +30,7 @@ pub(super) fn check(text: &str, report: &mut Report) {
         match place(name) {
             Some(place) if *layer == Some(place.layer) => {}
             Some(place) => {
-                report.finding(FILE, format!("draws {name} elsewhere than on L{}", place.layer), FIX)
+                report.finding(FILE, format!("draws {name} elsewhere than on L{}", place.layer), FIX);
             }
             None => report.finding(FILE, format!("draws {node}, which is no crate of the table"), FIX),
         }
