@@ -1,3 +1,5 @@
 //! The shared record from outside: envelopes, journals, merges, acts.
 
 mod interop;
+mod merge;
+mod support;
