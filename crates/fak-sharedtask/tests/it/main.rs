@@ -1,5 +1,7 @@
 //! The shared record from outside: envelopes, journals, merges, acts.
 
+mod acts;
 mod interop;
 mod merge;
 mod support;
+mod views;
