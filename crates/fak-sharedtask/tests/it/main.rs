@@ -3,5 +3,7 @@
 mod acts;
 mod interop;
 mod merge;
+mod properties;
+mod reference;
 mod support;
 mod views;
