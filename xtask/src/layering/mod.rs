@@ -4,15 +4,15 @@
 mod judge;
 mod table;
 
-use cargo_metadata::{DependencyKind, MetadataCommand};
+use cargo_metadata::DependencyKind;
 
 use self::judge::{Edge, Use};
 pub(crate) use self::table::place;
-use crate::{error::TaskError, repo::Repo, report::Report};
+use crate::{cargo, error::TaskError, repo::Repo, report::Report};
 
 /// Judges the workspace as cargo describes it.
 pub(crate) fn check(repo: &Repo) -> Result<Report, TaskError> {
-    let metadata = MetadataCommand::new().current_dir(repo.root()).no_deps().exec()?;
+    let metadata = cargo::metadata(repo)?;
     let mut crates = Vec::new();
     let mut edges = Vec::new();
     for package in metadata.workspace_packages() {

@@ -2,22 +2,28 @@
 
 use std::borrow::Cow;
 
-use super::error::{Error, Problem};
+use super::error::{Error, Place, Problem};
 use super::nearest::nearest;
 use super::number::Number;
 use super::parse::Document;
 use super::value::{Kind, Member, Value};
 
-/// A value and the document it stands in.
+/// A value and, where it was read from a text, the document it stands in.
 #[derive(Debug, Clone, Copy)]
 pub struct Cursor<'d> {
-    document: &'d Document<'d>,
+    document: Option<&'d Document<'d>>,
     value: &'d Value,
 }
 
 impl<'d> Cursor<'d> {
     pub(super) fn new(document: &'d Document<'_>, value: &'d Value) -> Self {
-        Self { document, value }
+        Self { document: Some(document), value }
+    }
+
+    /// A value outside its document: what is wrong with it can be named but not placed.
+    #[must_use]
+    pub fn bare(value: &'d Value) -> Self {
+        Self { document: None, value }
     }
 
     /// The value.
@@ -29,7 +35,14 @@ impl<'d> Cursor<'d> {
     /// An error at this value.
     #[must_use]
     pub fn error(self, problem: Problem) -> Error {
-        self.document.error_at(self.value.offset(), problem)
+        self.error_at(self.value.offset(), problem)
+    }
+
+    fn error_at(self, offset: usize, problem: Problem) -> Error {
+        match self.document {
+            Some(document) => document.error_at(offset, problem),
+            None => Error::new(Place::START, "", problem),
+        }
     }
 
     /// An error at this value: it has the right type but is not `expected`.
@@ -198,7 +211,7 @@ impl<'d> Fields<'d> {
             None => Ok(()),
             Some(member) => {
                 let nearest = nearest(&member.name, self.asked.iter().copied());
-                Err(self.cursor.document.error_at(
+                Err(self.cursor.error_at(
                     member.value.offset(),
                     Problem::UnknownMember {
                         name: member.name.to_string(),

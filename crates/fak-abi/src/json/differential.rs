@@ -146,7 +146,7 @@ proptest! {
         while stream.next_element().unwrap() {
             got.push(String::from_utf8(stream.capture().unwrap().text().to_vec()).unwrap());
         }
-        stream.finish().unwrap();
+        stream.end().unwrap();
         prop_assert_eq!(got, items);
     }
 }

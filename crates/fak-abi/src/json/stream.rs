@@ -113,6 +113,12 @@ impl<R: Read> Stream<R> {
         &self.path
     }
 
+    /// Bytes passed so far, what was handed out last included.
+    #[must_use]
+    pub fn offset(&self) -> usize {
+        self.place.offset + self.pending
+    }
+
     /// An error where the stream stands.
     #[must_use]
     pub fn error(&self, problem: Problem) -> Error {
@@ -202,6 +208,14 @@ impl<R: Read> Stream<R> {
         Ok(true)
     }
 
+    /// Whether the value that comes next is `null`; it is still to be captured.
+    ///
+    /// # Errors
+    /// If the reader fails.
+    pub fn peek_null(&mut self) -> Result<bool, StreamError> {
+        Ok(self.peek()? == Some(b'n'))
+    }
+
     /// The value that comes next, whole. It is checked by parsing it, not here.
     ///
     /// # Errors
@@ -228,7 +242,7 @@ impl<R: Read> Stream<R> {
     ///
     /// # Errors
     /// If something does, or the reader fails.
-    pub fn finish(mut self) -> Result<(), StreamError> {
+    pub fn end(&mut self) -> Result<(), StreamError> {
         match self.peek()? {
             None => Ok(()),
             Some(_) => Err(self.error(Problem::TrailingData).into()),
@@ -423,7 +437,7 @@ mod tests {
                 out.push(format!("{name}={}", String::from_utf8_lossy(value.text())));
             }
         }
-        stream.finish()?;
+        stream.end()?;
         Ok(out)
     }
 

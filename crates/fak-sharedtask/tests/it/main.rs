@@ -1,0 +1,3 @@
+//! The shared record from outside: envelopes, journals, merges, acts.
+
+mod interop;
