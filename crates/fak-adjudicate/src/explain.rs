@@ -50,7 +50,13 @@ impl Kernel {
             of_rungs.chain(sites::KERNEL_SITES).find(|info| info.check == check).copied()
         });
         let advice = verdict.reason().map_or("nothing: the act is allowed", fak_abi::Reason::advice);
-        let next = self.next_step(call, site, advice);
+        let mut next = self.next_step(call, site, advice);
+        let decider =
+            chain.rungs.iter().find(|rung| verdict.refusal().is_some() && rung.name == verdict.by());
+        let hint = decider.and_then(|rung| self.guarded(|| rung.judge.hint(call)).flatten());
+        if let Some(hint) = hint {
+            next = format!("{next}; {hint}");
+        }
         Explanation { rungs, verdict, site, next }
     }
 

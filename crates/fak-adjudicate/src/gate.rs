@@ -12,7 +12,7 @@ use fak_abi::{
 };
 
 use crate::chain::Chain;
-use crate::fold::{Walk, walk};
+use crate::fold::{self, Walk, walk};
 use crate::kernel::{DETACHED, KERNEL, Kernel};
 use crate::pending::Admitted;
 use crate::sites;
@@ -326,6 +326,14 @@ impl Host for Kernel {
 
     fn issue(&self, owner: &Arc<Principal>, bytes: Bytes, taint: Taint, scope: ShareScope) -> Option<Ref> {
         self.seal().issue(owner, bytes, taint, scope).ok()
+    }
+
+    fn screens(&self, tool: Tool<'_>) -> bool {
+        self.chains.of(tool).is_none_or(|chain| !chain.screens.is_empty())
+    }
+
+    fn confirms(&self, claim: &Claim, call: &ToolCall<'_>) -> bool {
+        self.guarded(|| fold::testify(claim, call, self.witnesses())).is_some_and(|refused| refused.is_none())
     }
 
     fn bump_epoch(&self) {

@@ -157,5 +157,9 @@ fn explain_says_what_is_missing() {
     let body = shared(&b);
     let why = world.kernel.explain(&ToolCall::new(&b, Act::Send).args(&body).recipient(Some(a.principal())));
     assert_eq!(why.site.unwrap().check, "agenttopo/no-edge");
-    assert!(why.next.contains("edge"));
+    assert!(why.next.ends_with("topology \"t\" has no edge \"b\" -> \"a\""), "{}", why.next);
+    let stranger = world.kernel.attach(PrincipalSpec::agent(id("s")).fleet(id("f2"))).unwrap();
+    let outside =
+        world.kernel.explain(&ToolCall::new(&b, Act::Send).args(&body).recipient(Some(stranger.principal())));
+    assert!(outside.next.ends_with("the recipient is no member of topology \"t\""), "{}", outside.next);
 }
