@@ -6,7 +6,7 @@ use std::sync::{Arc, Weak};
 use bytes::Bytes;
 use thiserror::Error;
 
-use crate::call::ToolCall;
+use crate::call::{Tool, ToolCall};
 use crate::capability::CapSet;
 use crate::event::Event;
 use crate::gate::{Admission, Gate, Sequence};
@@ -16,7 +16,7 @@ use crate::reference::Ref;
 use crate::seam::{Adjudicator, Engine, Resolver};
 use crate::taint::{ShareScope, Taint};
 use crate::time::{Clock, Timer};
-use crate::verdict::RungName;
+use crate::verdict::{Claim, RungName};
 
 /// A layer, as the kernel sees it. Built first, then handed to the kernel's builder, which owns
 /// it; the layer keeps only the weak [`DriverLink`], so both can be dropped.
@@ -68,6 +68,17 @@ pub trait Host: Gate {
 
     /// A body made by an act itself (§4.9), owned by `owner`.
     fn issue(&self, owner: &Arc<Principal>, bytes: Bytes, taint: Taint, scope: ShareScope) -> Option<Ref>;
+
+    /// True unless no result admitter concerns itself with `tool`: a layer then need not put what it
+    /// hands over into a Ref only to have it screened.
+    fn screens(&self, _tool: Tool<'_>) -> bool {
+        true
+    }
+
+    /// True if some witness confirms `claim` for `call` and none refutes it (§3.4).
+    fn confirms(&self, _claim: &Claim, _call: &ToolCall<'_>) -> bool {
+        false
+    }
 
     /// Forgets standing opinions: something they rest on changed (§2.9).
     fn bump_epoch(&self);

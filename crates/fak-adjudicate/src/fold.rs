@@ -23,17 +23,19 @@ pub(crate) enum Folded {
 }
 
 /// What a walk comes to. Allow is the common answer and carries the least.
-enum Walk {
+pub(crate) enum Walk {
     Allow(RungName),
     Deny(Refusal, RungName),
     /// Something else was said: to be concluded out of the hot path.
     Rare(Box<Rare>),
+    /// Nobody had an opinion.
     Nobody,
+    Panic(RungName),
 }
 
 /// The uncommon opinions of a walk.
 #[derive(Default)]
-struct Rare {
+pub(crate) struct Rare {
     allow: Option<RungName>,
     indeterminate: Option<RungName>,
     transform: Option<(Ref, RungName)>,
@@ -41,37 +43,25 @@ struct Rare {
     claims: Vec<(Box<Claim>, RungName)>,
 }
 
-/// Folds the opinions of `chain` on `call`.
+/// Walks `chain`: asks each rung until one denies.
 #[inline]
-pub(crate) fn fold(
-    chain: &Chain,
-    call: &ToolCall<'_>,
-    desk: &Desk<'_>,
-    witnesses: &[Box<dyn WitnessResolver>],
-) -> Folded {
+pub(crate) fn walk(chain: &Chain, call: &ToolCall<'_>, desk: &Desk<'_>) -> Walk {
     // One landing pad for the whole walk; the cell says which rung was being asked.
-    let asked = Cell::new(EMPTY_POLICY);
-    match catch_unwind(AssertUnwindSafe(|| walk(chain, call, desk, &asked))) {
-        Ok(Walk::Allow(by)) => Folded::Allow(by),
-        Ok(Walk::Deny(refusal, by)) => Folded::Deny(refusal, by),
-        Ok(Walk::Rare(rare)) => catch_unwind(AssertUnwindSafe(|| conclude(*rare, call, witnesses, &asked)))
-            .unwrap_or_else(|_| Folded::Panic(asked.get())),
-        Ok(Walk::Nobody) if chain.rungs.is_empty() => deny(Reason::DefaultDeny, sites::EMPTY, EMPTY_POLICY),
-        Ok(Walk::Nobody) => deny(Reason::DefaultDeny, sites::ALL_DEFER, ALL_DEFER),
-        Err(_) => Folded::Panic(asked.get()),
-    }
+    let asked: Cell<Option<&Rung>> = Cell::new(None);
+    catch_unwind(AssertUnwindSafe(|| step(chain, call, desk, &asked)))
+        .unwrap_or_else(|_| Walk::Panic(asked.get().map_or(EMPTY_POLICY, |rung| rung.name)))
 }
 
 #[inline]
-fn walk(chain: &Chain, call: &ToolCall<'_>, desk: &Desk<'_>, asked: &Cell<RungName>) -> Walk {
-    let mut allow: Option<RungName> = None;
+fn step<'a>(chain: &'a Chain, call: &ToolCall<'_>, desk: &Desk<'_>, asked: &Cell<Option<&'a Rung>>) -> Walk {
+    let mut allow: Option<&Rung> = None;
     let mut rare: Option<Box<Rare>> = None;
     for rung in &chain.rungs {
-        asked.set(rung.name);
+        asked.set(Some(rung));
         match rung.judge.judge(call, desk) {
             Opinion::Defer => {}
             Opinion::Allow => {
-                allow.get_or_insert(rung.name);
+                allow.get_or_insert(rung);
             }
             Opinion::Deny(refusal) => return Walk::Deny(refusal, rung.name),
             said => {
@@ -83,11 +73,32 @@ fn walk(chain: &Chain, call: &ToolCall<'_>, desk: &Desk<'_>, asked: &Cell<RungNa
     }
     match (rare, allow) {
         (Some(mut rare), _) => {
-            rare.allow = allow;
+            rare.allow = allow.map(|rung| rung.name);
             Walk::Rare(rare)
         }
-        (None, Some(by)) => Walk::Allow(by),
+        (None, Some(rung)) => Walk::Allow(rung.name),
         (None, None) => Walk::Nobody,
+    }
+}
+
+/// What a walk amounts to, once claims are resolved.
+pub(crate) fn conclude(
+    walk: Walk,
+    chain: &Chain,
+    call: &ToolCall<'_>,
+    witnesses: &[Box<dyn WitnessResolver>],
+) -> Folded {
+    match walk {
+        Walk::Allow(by) => Folded::Allow(by),
+        Walk::Deny(refusal, by) => Folded::Deny(refusal, by),
+        Walk::Panic(by) => Folded::Panic(by),
+        Walk::Nobody if chain.rungs.is_empty() => deny(Reason::DefaultDeny, sites::EMPTY, EMPTY_POLICY),
+        Walk::Nobody => deny(Reason::DefaultDeny, sites::ALL_DEFER, ALL_DEFER),
+        Walk::Rare(rare) => {
+            let asked = Cell::new(EMPTY_POLICY);
+            catch_unwind(AssertUnwindSafe(|| weigh(*rare, call, witnesses, &asked)))
+                .unwrap_or_else(|_| Folded::Panic(asked.get()))
+        }
     }
 }
 
@@ -129,8 +140,9 @@ fn within_limits(before: Option<&Ref>, after: &Ref) -> bool {
     })
 }
 
+/// The uncommon opinions, most restrictive first.
 #[cold]
-fn conclude(
+fn weigh(
     rare: Rare,
     call: &ToolCall<'_>,
     witnesses: &[Box<dyn WitnessResolver>],

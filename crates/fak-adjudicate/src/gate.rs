@@ -11,6 +11,8 @@ use fak_abi::{
     Resolver, ShareScope, Taint, Ticket, TicketError, Timer, Tool, ToolCall, ToolResult, ToolToken, Verdict,
 };
 
+use crate::chain::Chain;
+use crate::fold::{self, Walk, walk};
 use crate::kernel::{DETACHED, KERNEL, Kernel};
 use crate::pending::Admitted;
 use crate::sites;
@@ -22,14 +24,24 @@ impl Gate for Kernel {
 
     #[inline]
     fn decide(&self, call: &ToolCall<'_>) -> Verdict {
-        let act = as_act(call);
-        let call = act.as_ref().unwrap_or(call);
-        if !self.observes() {
-            return self.decide_unobserved(call);
+        if let Some(act) = as_act(call) {
+            return self.decide(&act);
         }
-        match self.admission(call) {
-            Admission::Refuse(verdict) => verdict,
-            Admission::Permit(permit) => finish(permit),
+        if self.observes() {
+            return match self.admission(call) {
+                Admission::Refuse(verdict) => verdict,
+                Admission::Permit(permit) => finish(permit),
+            };
+        }
+        // Nobody keeps books: the walk is all there is to do, unless a rung counts.
+        let Some(chain) = self.ready(call) else {
+            let (refusal, by) = self.unready(call);
+            return Verdict::deny(refusal, by);
+        };
+        match walk(chain, call, &self.desk()) {
+            Walk::Allow(by) if !chain.counts => Verdict::allow(by),
+            Walk::Deny(refusal, by) => Verdict::deny(refusal, by),
+            rest => self.decide_rest(rest, chain, call),
         }
     }
 
@@ -232,19 +244,15 @@ fn once(ticket: &Ticket, result: ToolResult) -> Result<ToolResult, TicketError> 
 }
 
 impl Kernel {
-    /// Nobody keeps books: the fold is all there is to do, unless a rung counts.
-    #[inline]
-    fn decide_unobserved(&self, call: &ToolCall<'_>) -> Verdict {
-        let (refusal, by) =
-            match self.precheck(call).and_then(|chain| Ok((chain.counts, self.judge(chain, call)?))) {
-                Ok((false, (by, None))) => return Verdict::allow(by),
-                Ok((counts, (by, args))) => {
-                    let needs = Needs { counts, observed: false };
-                    return finish(Permit::new(self, call, by, needs, AuditSlot::None).transform(args));
-                }
-                Err(refused) => refused,
-            };
-        Verdict::deny(refusal, by)
+    /// An unobserved decision that is more than a walk.
+    fn decide_rest(&self, rest: Walk, chain: &Chain, call: &ToolCall<'_>) -> Verdict {
+        match self.conclude(rest, chain, call) {
+            Err((refusal, by)) => Verdict::deny(refusal, by),
+            Ok((by, args)) => {
+                let needs = Needs { counts: chain.counts, observed: false };
+                finish(Permit::new(self, call, by, needs, AuditSlot::None).transform(args))
+            }
+        }
     }
 
     fn mine(&self, agent: &AgentHandle, ticket: &Ticket) -> Result<(), TicketError> {
@@ -318,6 +326,14 @@ impl Host for Kernel {
 
     fn issue(&self, owner: &Arc<Principal>, bytes: Bytes, taint: Taint, scope: ShareScope) -> Option<Ref> {
         self.seal().issue(owner, bytes, taint, scope).ok()
+    }
+
+    fn screens(&self, tool: Tool<'_>) -> bool {
+        self.chains.of(tool).is_none_or(|chain| !chain.screens.is_empty())
+    }
+
+    fn confirms(&self, claim: &Claim, call: &ToolCall<'_>) -> bool {
+        self.guarded(|| fold::testify(claim, call, self.witnesses())).is_some_and(|refused| refused.is_none())
     }
 
     fn bump_epoch(&self) {

@@ -18,6 +18,7 @@ mod fold;
 mod gate;
 mod kernel;
 mod pending;
+mod policy;
 mod refs;
 mod seams;
 mod sites;
@@ -31,6 +32,7 @@ pub use audit::{
 pub use builder::{BuildError, KernelBuilder, KernelLimits, Rank};
 pub use clock::{ManualClock, SystemClock, SystemTimer};
 pub use kernel::Kernel;
+pub use policy::{POLICY, POLICY_SITES, Policy, PolicyError, PolicyLint, PolicyProblem, PolicyRung};
 pub use seams::{Auditor, Grants, Reservation};
 pub use sites::KERNEL_SITES;
 #[cfg(feature = "tokio")]

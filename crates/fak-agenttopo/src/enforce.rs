@@ -103,8 +103,7 @@ impl Adjudicator for Enforced {
 
     fn judge(&self, call: &ToolCall<'_>, _desk: &Desk<'_>) -> Opinion {
         let Some(recipient) = call.resolved() else { return Opinion::Defer };
-        let answers = matches!(call.tool().act(), Some(Act::Reply | Act::Ack));
-        match self.way(call.principal(), recipient, answers) {
+        match self.way(call.principal(), recipient, answers(call)) {
             Way::Open => Opinion::Defer,
             Way::NoEdge => Opinion::deny(Reason::PolicyBlock, NO_EDGE.site()),
             Way::Outside => Opinion::deny(Reason::PolicyBlock, OUTSIDE.site()),
@@ -114,6 +113,27 @@ impl Adjudicator for Enforced {
     fn sites(&self) -> &'static [SiteInfo] {
         &[NO_EDGE, OUTSIDE]
     }
+
+    /// The missing edge, its other end named to those who may know it.
+    fn hint(&self, call: &ToolCall<'_>) -> Option<String> {
+        let (me, recipient) = (call.principal(), call.resolved()?);
+        let name = |who: &Principal| who.id().quoted().to_string();
+        let other = if recipient.shares_domain(me) { name(recipient) } else { "the recipient".to_owned() };
+        let topology = self.topology.name().quoted();
+        match self.way(me, recipient, answers(call)) {
+            Way::Open => None,
+            Way::Outside => Some(format!("{other} is no member of topology {topology}")),
+            Way::NoEdge if answers(call) => {
+                Some(format!("topology {topology} has no edge {other} -> {} to answer along", name(me)))
+            }
+            Way::NoEdge => Some(format!("topology {topology} has no edge {} -> {other}", name(me))),
+        }
+    }
+}
+
+/// Whether a call answers one that came the other way.
+fn answers(call: &ToolCall<'_>) -> bool {
+    matches!(call.tool().act(), Some(Act::Reply | Act::Ack))
 }
 
 impl Edges for Enforced {

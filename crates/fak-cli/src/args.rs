@@ -1,9 +1,10 @@
 //! The arguments of `fak` and the text of its help.
 
-use std::path::PathBuf;
+use std::{path::PathBuf, str::FromStr};
 
 use clap::{Args, Parser, Subcommand};
 use clap_complete::Shell;
+use fak_abi::{Digest, Reason, Timestamp, VerdictKind};
 
 const EXITS: &str = "\
 Exit status:
@@ -40,6 +41,12 @@ pub(crate) enum Verb {
     /// Draw a topology.
     #[command(subcommand)]
     Topo(TopoVerb),
+    /// Check an audit log, or look into it.
+    #[command(subcommand)]
+    Audit(AuditVerb),
+    /// Check a journal of a shared record, or look into it.
+    #[command(subcommand)]
+    Journal(JournalVerb),
     /// Write completions for a shell.
     #[command(after_help = COMPLETIONS)]
     Completions(CompletionsArgs),
@@ -61,6 +68,53 @@ pub(crate) enum TopoVerb {
     #[command(after_help = TOPO_RENDER)]
     Render(TopoRenderArgs),
 }
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum AuditVerb {
+    /// Check every line against the one before it, and name the first that is wrong.
+    #[command(after_help = AUDIT_VERIFY)]
+    Verify(AuditVerifyArgs),
+    /// Show entries, filtered.
+    #[command(after_help = AUDIT_SHOW)]
+    Show(AuditShowArgs),
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum JournalVerb {
+    /// Check every revision, digest and link, and name the first entry that is wrong.
+    #[command(after_help = JOURNAL_VERIFY)]
+    Verify(JournalVerifyArgs),
+    /// Show a line per entry. It is not checked: use verify.
+    #[command(after_help = JOURNAL_SHOW)]
+    Show(JournalShowArgs),
+}
+
+const AUDIT_VERIFY: &str = "\
+Examples:
+  fak audit verify run.jsonl --write-checkpoint run.check
+  fak audit verify run.jsonl --checkpoint run.check     also shows a tail that was cut off
+
+Exit status: 0 it verifies, 1 it does not, 2 it cannot be read.";
+
+const AUDIT_SHOW: &str = "\
+Examples:
+  fak audit show run.jsonl --agent alpha --verdict deny
+  fak audit show run.jsonl --reason TRUST_VIOLATION --since 2026-01-01T00:00:00Z --json
+
+Exit status: 0, or 1 if a line does not verify (what stands before it is shown), 2 if it cannot be read.";
+
+const JOURNAL_VERIFY: &str = "\
+Examples:
+  fak journal verify journal.json
+  fak journal verify journal.json --checkpoint 12:sha256:…    as an earlier verify printed it
+
+Exit status: 0 it verifies, 1 it does not, 2 it cannot be read.";
+
+const JOURNAL_SHOW: &str = "\
+Example:
+  fak journal show journal.json
+
+Exit status: 0, or 2 if it cannot be read.";
 
 const LANES_LINT: &str = "\
 Example:
@@ -174,4 +228,77 @@ pub(crate) enum TopoFormat {
     Dot,
     /// For Markdown.
     Mermaid,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct AuditVerifyArgs {
+    /// The log, JSON lines.
+    pub(crate) file: PathBuf,
+    /// A checkpoint that was kept elsewhere.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) checkpoint: Option<PathBuf>,
+    /// Write a checkpoint of the end, to be kept elsewhere.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) write_checkpoint: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct AuditShowArgs {
+    /// The log, JSON lines.
+    pub(crate) file: PathBuf,
+    /// Only acts of this agent.
+    #[arg(long, value_name = "ID")]
+    pub(crate) agent: Option<String>,
+    /// Only acts with this verdict, such as deny.
+    #[arg(long)]
+    pub(crate) verdict: Option<VerdictKind>,
+    /// Only refusals for this reason.
+    #[arg(long)]
+    pub(crate) reason: Option<Reason>,
+    /// Only entries from this time on, RFC 3339.
+    #[arg(long, value_name = "TIME")]
+    pub(crate) since: Option<Timestamp>,
+    /// Only entries before this time, RFC 3339.
+    #[arg(long, value_name = "TIME")]
+    pub(crate) until: Option<Timestamp>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct JournalVerifyArgs {
+    /// The journal, JSON.
+    pub(crate) file: PathBuf,
+    /// Accept a chain with placeholders, as far as it can be checked.
+    #[arg(long)]
+    pub(crate) allow_opaque: bool,
+    /// What an earlier verify printed as its checkpoint.
+    #[arg(long, value_name = "REVISION:HEAD")]
+    pub(crate) checkpoint: Option<JournalPoint>,
+}
+
+/// `REVISION:HEAD`, as `fak journal verify` prints it.
+#[derive(Clone, Debug)]
+pub(crate) struct JournalPoint {
+    /// The number of the revision.
+    pub(crate) revision: usize,
+    /// The digest of its event.
+    pub(crate) head: Digest,
+}
+
+impl FromStr for JournalPoint {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let expected = "expected REVISION:HEAD, such as 12:sha256:…, as verify prints it";
+        let (revision, head) = text.split_once(':').ok_or(expected)?;
+        Ok(Self {
+            revision: revision.parse().map_err(|_| expected)?,
+            head: head.parse().map_err(|_| expected)?,
+        })
+    }
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct JournalShowArgs {
+    /// The journal, JSON.
+    pub(crate) file: PathBuf,
 }

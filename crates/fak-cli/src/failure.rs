@@ -1,6 +1,11 @@
 //! What ends a verb early: each says what to do next, and carries its exit status.
 
-use std::{io, path::Path, process::ExitCode};
+use std::{
+    fs::File,
+    io::{self, BufReader},
+    path::Path,
+    process::ExitCode,
+};
 
 use fak_scenario::ScenarioError;
 
@@ -58,4 +63,12 @@ pub(crate) fn read_text(path: &Path) -> Result<String, Failure> {
             + 1;
         Failure::file(path, format!("line {line}: invalid UTF-8"))
     })
+}
+
+/// A file opened for reading as a stream: one that may be larger than what is read whole.
+pub(crate) fn open(path: &Path) -> Result<BufReader<File>, Failure> {
+    match File::open(path) {
+        Ok(file) => Ok(BufReader::new(file)),
+        Err(source) => Err(Failure::Scenario(ScenarioError::Read { path: path.to_owned(), source })),
+    }
 }

@@ -4,10 +4,12 @@
 //! hold, 2 if something could not be read. What the verbs do is the libraries'.
 
 mod args;
+mod audit;
 mod completions;
 mod demo;
 mod explain;
 mod failure;
+mod journal;
 mod lanes;
 mod output;
 mod overview;
@@ -37,6 +39,8 @@ fn main() -> ExitCode {
         Some(Verb::Explain(args)) => explain::explain(&args, &mut output),
         Some(Verb::Lanes(verb)) => lanes::lanes(&verb, &mut output),
         Some(Verb::Topo(verb)) => topo::topo(&verb, &mut output),
+        Some(Verb::Audit(verb)) => audit::audit(&verb, &mut output),
+        Some(Verb::Journal(verb)) => journal::journal(&verb, &mut output),
         Some(Verb::Completions(args)) => completions::write(&args, &mut output),
     };
     match done {

@@ -8,7 +8,7 @@ use std::collections::{HashMap, HashSet};
 use crate::group::Group;
 
 /// A member's place in a wave, minted by [`Waves::spawn`] (§6.1).
-#[derive(Clone, Debug, Eq, PartialEq)]
+#[derive(Clone, Debug, Eq, PartialEq, serde::Serialize)]
 pub struct Membership {
     /// The wave.
     pub wave: Id,

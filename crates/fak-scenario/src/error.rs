@@ -52,9 +52,9 @@ pub enum ScenarioError {
         /// The folder.
         path: PathBuf,
     },
-    /// The log of the run cannot be written.
-    #[error("cannot write the audit log: {0}")]
-    Audit(std::io::Error),
+    /// The log of the run cannot be opened or written.
+    #[error(transparent)]
+    Audit(#[from] fak_adjudicate::AuditError),
 }
 
 impl ScenarioError {

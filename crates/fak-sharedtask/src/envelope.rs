@@ -17,6 +17,7 @@ pub use actor::Actor;
 pub use artifact::ArtifactRef;
 pub use body::BodyRef;
 pub use decision::Decision;
+pub(crate) use event::PATCH_ACCEPTED;
 pub use event::TaskEvent;
 pub use held::{HeldPatch, HeldState};
 pub use note::{Note, NoteKind};

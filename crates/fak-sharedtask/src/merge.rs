@@ -12,7 +12,7 @@ use crate::plan::{Plan, Step};
 use crate::rules::Rules;
 use crate::sight::Sight;
 use crate::task::{Prepared, Task};
-pub(crate) use outcome::{Detail, Shown, Stop};
+pub(crate) use outcome::{Detail, Shown, Stop, unknown_rev};
 
 /// What a merge needs to know besides record and patch.
 pub(crate) struct Terms<'a> {
@@ -27,7 +27,7 @@ pub(crate) struct Terms<'a> {
 /// How a merge ends.
 pub(crate) enum Merged {
     /// Nothing is visible yet; committing makes it so. With the taint its event carries.
-    Accept(Prepared, Taint),
+    Accept(Box<Prepared>, Taint),
     /// It is no change: conflict, quarantine, denial, or a human is needed.
     Stop(Stop),
     /// The act is refused, which no result may say (§5.4).
@@ -122,7 +122,7 @@ pub(crate) fn merge(task: &Task, patch: &Patch, plan: &Plan, terms: &Terms<'_>) 
             }
             let taint =
                 plan.steps.iter().filter_map(Step::taint).fold(prepared.body().body.taint, Taint::join);
-            Merged::Accept(prepared, taint)
+            Merged::Accept(Box::new(prepared), taint)
         }
     }
 }

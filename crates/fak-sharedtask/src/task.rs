@@ -86,6 +86,7 @@ impl Change {
 pub(crate) struct Prepared {
     change: Change,
     revision: Revision,
+    digest: Digest,
     prefix: Prefix,
     bytes: usize,
     clock: Timestamp,
@@ -95,6 +96,11 @@ impl Prepared {
     /// The revision it will make.
     pub(crate) fn rev(&self) -> &Hash {
         &self.revision.rev
+    }
+
+    /// The same, which this project always makes in full.
+    pub(crate) fn digest(&self) -> Digest {
+        self.digest
     }
 
     /// Bytes of the record it will make, encoded.
@@ -199,11 +205,6 @@ impl Task {
         self.index.get(rev).copied()
     }
 
-    /// Bytes of the current revision, encoded.
-    pub(crate) fn bytes(&self) -> usize {
-        self.bytes
-    }
-
     pub(crate) fn artifact(&self, id: &str) -> Option<(usize, &Arc<ArtifactEntry>)> {
         let at = *self.ids.artifacts.get(id)?;
         self.artifacts.get(at).map(|entry| (at, entry))
@@ -263,9 +264,10 @@ impl Task {
             event_digest: None,
         };
         let prefix = self.prefix.extended(self, &revision, &change);
-        revision.rev = Hash::Full(prefix.finish(self, &revision));
+        let digest = prefix.finish(self, &revision);
+        revision.rev = Hash::Full(digest);
         let bytes = self.len_after(&revision, &change);
-        Prepared { change, revision, prefix, bytes, clock: clock.max(self.clock) }
+        Prepared { change, revision, digest, prefix, bytes, clock: clock.max(self.clock) }
     }
 
     /// Makes a prepared change the current revision, with its event. The only way a task advances.
@@ -280,7 +282,7 @@ impl Task {
         event: TaskEvent,
         digest: Digest,
     ) -> &Arc<Revision> {
-        let Prepared { change, mut revision, prefix, bytes, clock } = prepared;
+        let Prepared { change, mut revision, prefix, bytes, clock, .. } = prepared;
         let number = self.number() + 1;
         for entry in change.artifacts {
             self.ids.artifacts.insert(entry.artifact.artifact_id.clone(), self.artifacts.len());

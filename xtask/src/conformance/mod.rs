@@ -1,10 +1,12 @@
-//! `cargo xtask conformance`: every other check, every scenario through the program and the library, the peer's journals, the
+//! `cargo xtask conformance`: every other check, every scenario through the program and the library, the peer's journals, an audit log, the
 //! documents, the example programs, and two tables: each clause of docs/protocol.md with what bears witness to it, and each
 //! promise with the command that shows it. What is not there yet is said to be missing, and is no pass.
 
 mod acceptance;
+mod audit;
 mod clauses;
 mod docs;
+mod incidents;
 mod negatives;
 mod peer;
 mod scenarios;
@@ -41,6 +43,7 @@ struct Whole {
     status: Status,
     checks: Vec<Report>,
     clauses: Vec<table::Row>,
+    incidents: Vec<incidents::Row>,
     acceptance: Vec<acceptance::Row>,
 }
 
@@ -60,13 +63,23 @@ pub(crate) fn run(repo: &Repo, options: &Options) -> Result<bool, TaskError> {
     peer::check(repo, fak.as_ref(), &mut report)?;
     checks.push(report);
 
+    let mut report = Report::new("audit log");
+    audit::check(repo, fak.as_ref(), &mut report)?;
+    checks.push(report);
+
     let mut report = Report::new("documents");
     docs::check(repo, fak.as_ref(), &mut report)?;
     checks.push(report);
 
     let mut report = Report::new("clauses");
-    let clauses = clauses(repo, options, &checks, &scenarios, &mut report)?;
+    let citing = tests::citing(repo, &mut report)?;
+    let tests = tests::Tests::load(repo, options.test_log.as_deref(), &citing)?;
+    let clauses = clauses(repo, &checks, &scenarios, &citing, &tests, &mut report)?;
     let covered = report.passed();
+    checks.push(report);
+
+    let mut report = Report::new("incidents");
+    let incidents = incidents::check(repo, &scenarios, &citing, &tests, &mut report)?;
     checks.push(report);
 
     let mut report = Report::new("acceptance");
@@ -74,7 +87,7 @@ pub(crate) fn run(repo: &Repo, options: &Options) -> Result<bool, TaskError> {
     checks.push(report);
 
     let status = checks.iter().map(Report::status).max().unwrap_or(Status::Incomplete);
-    let whole = Whole { status, checks, clauses, acceptance };
+    let whole = Whole { status, checks, clauses, incidents, acceptance };
     print(&whole)?;
     let path = repo.write_json(REPORT, &whole)?;
     out::line(&format!("\nconformance: {status} ({})", repo.show(&path)))?;
@@ -84,9 +97,10 @@ pub(crate) fn run(repo: &Repo, options: &Options) -> Result<bool, TaskError> {
 /// The clause table.
 fn clauses(
     repo: &Repo,
-    options: &Options,
     checks: &[Report],
     scenarios: &[scenarios::Performed],
+    citing: &[tests::Citing],
+    tests: &tests::Tests,
     report: &mut Report,
 ) -> Result<Vec<table::Row>, TaskError> {
     let Some(text) = repo.text_if_there(&repo.path(clauses::FILE))? else {
@@ -94,9 +108,7 @@ fn clauses(
         return Ok(Vec::new());
     };
     let clauses = clauses::clauses(&text, report);
-    let citing = tests::citing(repo, report)?;
-    let tests = tests::Tests::load(repo, options.test_log.as_deref(), &citing)?;
-    let rows = table::build(&clauses, checks, scenarios, &citing, &tests, report);
+    let rows = table::build(&clauses, checks, scenarios, citing, tests, report);
     table::check_citations(repo, &clauses, report)?;
     let covered = rows.iter().filter(|row| row.covered()).count();
     report.fact(format!(

@@ -1,8 +1,9 @@
-//! Every scenario of `examples/scenarios` and `examples/incidents`, performed by the `fak` program and by the library. That they
-//! are valid is `fixtures`' to say.
+//! Every scenario of `examples/scenarios` and `examples/incidents`, performed by the `fak` program and by the library, which must
+//! say the same. That they are valid is `fixtures`' to say.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
+use fak_scenario::{Performance, Reach, RunReport, Scenario, Summary};
 use serde_json::Value;
 
 use super::clauses::{Number, citations};
@@ -14,7 +15,7 @@ use crate::{
 };
 
 /// Where the scenarios are.
-pub(super) const FOLDERS: &[&str] = &["examples/scenarios", "examples/incidents"];
+const FOLDERS: &[&str] = &["examples/scenarios", "examples/incidents"];
 
 /// One scenario and how it ended.
 #[derive(Clone, Debug)]
@@ -39,17 +40,27 @@ pub(super) fn perform(
         if files.is_empty() {
             report.missing(format!("scenarios in {folder}"));
         }
-        let mut held = 0;
+        let mut holding = 0;
         for (path, scenario) in &files {
             let file = repo.show(path);
-            let before = report.findings.len();
-            by_program(repo, fak, &file, report)?;
+            let by_program = match fak {
+                Some(fak) => by_program(repo, fak, &file)?,
+                None => Answer { held: false, steps: None, said: "there is no `fak` program".to_owned() },
+            };
+            let by_library = by_library(path);
+            let held = by_program.held && by_library.held && by_program.steps == by_library.steps;
+            if !held {
+                report.finding(
+                    &file,
+                    disagreement(&by_program, &by_library),
+                    format!("see `fak run {file}`"),
+                );
+            }
+            holding += usize::from(held);
             let about = scenario.get("about").and_then(Value::as_str).unwrap_or_default();
-            let held_here = before == report.findings.len() && fak.is_some();
-            held += usize::from(held_here);
-            performed.push(Performed { file, clauses: citations(about), held: held_here });
+            performed.push(Performed { file, clauses: citations(about), held });
         }
-        report.fact(format!("{folder}: {held} of {} hold", files.len()));
+        report.fact(format!("{folder}: {holding} of {} hold, by program and by library", files.len()));
     }
     Ok(performed)
 }
@@ -66,21 +77,63 @@ fn scenario_files(repo: &Repo, folder: &str) -> Result<Vec<(PathBuf, Value)>, Ta
     Ok(found)
 }
 
+/// What came of a scenario, one way.
+struct Answer {
+    held: bool,
+    /// Each act's line of the report.
+    steps: Option<Value>,
+    /// Why it did not hold.
+    said: String,
+}
+
 /// Performs a scenario as a user does.
-fn by_program(repo: &Repo, fak: Option<&Program>, file: &str, report: &mut Report) -> Result<(), TaskError> {
-    let Some(fak) = fak else { return Ok(()) };
+fn by_program(repo: &Repo, fak: &Program, file: &str) -> Result<Answer, TaskError> {
     let arguments = ["run", "--json", file].map(str::to_owned);
     let output = cargo::output(&fak.path, &arguments, repo.root())?;
-    if !output.status.success() {
-        let said =
-            String::from_utf8_lossy(if output.stderr.is_empty() { &output.stdout } else { &output.stderr })
-                .into_owned();
-        let said: Vec<&str> = said.lines().take(6).collect();
-        report.finding(
-            file,
-            format!("`fak run` ended with {}: {}", output.status, said.join(" / ")),
-            format!("see `fak run {file}`"),
-        );
+    let said = String::from_utf8_lossy(&output.stderr);
+    let said: Vec<&str> = said.lines().take(4).collect();
+    let report: Option<Value> = serde_json::from_slice(&output.stdout).ok();
+    Ok(Answer {
+        held: output.status.success(),
+        steps: report.as_ref().and_then(steps),
+        said: format!("{}: {}", output.status, said.join(" / ")),
+    })
+}
+
+/// Performs a scenario as a host program does.
+fn by_library(path: &Path) -> Answer {
+    let report = match Scenario::load(path, Reach::Folder)
+        .and_then(|scenario| scenario.perform(&Performance::default()))
+    {
+        Ok(report) => report,
+        Err(error) => return Answer { held: false, steps: None, said: error.to_string() },
+    };
+    let mut summary = Summary::default();
+    summary.add(&report);
+    let mismatch = report.steps.iter().find_map(|step| Some((step, step.mismatches.first()?)));
+    let said = mismatch.map_or_else(String::new, |(step, mismatch)| {
+        format!(
+            "step {}: expected {} to be {}, got {}",
+            step.number, mismatch.member, mismatch.expected, mismatch.got
+        )
+    });
+    let held = report.held();
+    let text = RunReport::new(summary, &[report], &[]).to_json();
+    Answer { held, steps: serde_json::from_str(&text).ok().as_ref().and_then(steps), said }
+}
+
+/// The acts of a report, without what differs by where the file is.
+fn steps(report: &Value) -> Option<Value> {
+    report.pointer("/scenarios/0/steps").cloned()
+}
+
+fn disagreement(program: &Answer, library: &Answer) -> String {
+    match (program.held, library.held) {
+        (true, true) => "the program and the library report different acts".to_owned(),
+        (true, false) => format!("holds by the program and not by the library: {}", library.said),
+        (false, true) => format!("holds by the library and not by the program: {}", program.said),
+        (false, false) => {
+            format!("does not hold: {}", if library.said.is_empty() { &program.said } else { &library.said })
+        }
     }
-    Ok(())
 }

@@ -6,7 +6,10 @@ use std::{
     path::Path,
 };
 
-use super::clauses::{Number, citations};
+use super::{
+    clauses::{Number, citations},
+    incidents,
+};
 use crate::{
     cargo::{self, Place, Program},
     error::TaskError,
@@ -15,7 +18,7 @@ use crate::{
     tidy::blank,
 };
 
-/// A test that cites clauses.
+/// A test that cites clauses or incidents.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Citing {
     /// `crates/x/src/y.rs:12`.
@@ -23,6 +26,8 @@ pub(super) struct Citing {
     pub(super) package: String,
     at: Site,
     pub(super) clauses: Vec<Number>,
+    /// The incidents its comment (`I09`) or name (`i09_…`) cites.
+    pub(super) incidents: Vec<u32>,
 }
 
 /// Where a test function stands.
@@ -174,7 +179,7 @@ impl Site {
     }
 }
 
-/// Every test of the workspace that cites a clause in the comment above it or on its line.
+/// Every test of the workspace that cites a clause or an incident in the comment above it or on its line.
 pub(super) fn citing(repo: &Repo, report: &mut Report) -> Result<Vec<Citing>, TaskError> {
     let mut found = Vec::new();
     let mut files = 0;
@@ -184,18 +189,20 @@ pub(super) fn citing(repo: &Repo, report: &mut Report) -> Result<Vec<Citing>, Ta
         files += 1;
         for (line, function, comment) in test_functions(&repo.text(&path)?) {
             let clauses = citations(&comment);
-            if !clauses.is_empty() {
+            let incidents = incidents::cited(&comment);
+            if !clauses.is_empty() || !incidents.is_empty() {
                 let at = Site { function, ..site.clone() };
                 found.push(Citing {
                     place: format!("{shown}:{line}"),
                     package: package.clone(),
                     at,
                     clauses,
+                    incidents,
                 });
             }
         }
     }
-    report.fact(format!("{} tests in {files} files cite a clause", found.len()));
+    report.fact(format!("{} tests in {files} files cite a clause or an incident", found.len()));
     Ok(found)
 }
 

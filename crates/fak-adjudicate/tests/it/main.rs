@@ -6,6 +6,8 @@ mod alloc;
 mod attach;
 mod audit;
 mod fold;
+mod policy;
+mod policy_reference;
 mod refs;
 mod submit;
 mod support;

@@ -15,6 +15,10 @@ fn help_of_every_verb() {
         (&["lanes", "lint", "--help"], expect_file!["help/lanes-lint.txt"]),
         (&["lanes", "check", "--help"], expect_file!["help/lanes-check.txt"]),
         (&["topo", "render", "--help"], expect_file!["help/topo-render.txt"]),
+        (&["audit", "verify", "--help"], expect_file!["help/audit-verify.txt"]),
+        (&["audit", "show", "--help"], expect_file!["help/audit-show.txt"]),
+        (&["journal", "verify", "--help"], expect_file!["help/journal-verify.txt"]),
+        (&["journal", "show", "--help"], expect_file!["help/journal-show.txt"]),
         (&["completions", "--help"], expect_file!["help/completions.txt"]),
     ] {
         let ran = fak(args);

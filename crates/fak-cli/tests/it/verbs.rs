@@ -81,3 +81,60 @@ fn completions_for_every_shell() {
         assert!(ran.out.contains("explain"), "{shell}");
     }
 }
+
+#[test]
+fn an_audit_log_is_kept_checked_and_shown() {
+    let scratch = Scratch::new("audit");
+    scratch.write("a.json", HOLDS).write("b.json", HOLDS.replace("\"alpha\"", "\"bravo\""));
+    assert_eq!(scratch.fak(&["run", "a.json", "--audit", "log.jsonl"]).status, 0);
+    // A second run goes on where the first ended.
+    assert_eq!(scratch.fak(&["run", "b.json", "--audit", "log.jsonl"]).status, 0);
+    let verified = scratch.fak(&["audit", "verify", "log.jsonl", "--write-checkpoint", "check.json"]);
+    assert_eq!(verified.status, 0, "{}", verified.err);
+    assert!(verified.out.starts_with("log.jsonl: verifies, 2 entries, head sha256:"), "{}", verified.out);
+    let shown = scratch.fak(&["audit", "show", "log.jsonl", "--agent", "bravo", "--json"]);
+    let entry: Value = serde_json::from_str(&shown.out).unwrap();
+    assert_eq!(
+        (&entry["n"], &entry["act"], &entry["verdict"]),
+        (&2.into(), &"ref.widen".into(), &"allow".into())
+    );
+    assert!(!scratch.fak(&["audit", "show", "log.jsonl"]).out.contains("plan"));
+
+    let log = std::fs::read_to_string(scratch.0.join("log.jsonl")).unwrap();
+    scratch.write("edited.jsonl", log.replacen("alpha", "omega", 1));
+    let edited = scratch.fak(&["audit", "verify", "edited.jsonl"]);
+    assert_eq!(edited.status, 1);
+    assert!(edited.err.starts_with("fak: edited.jsonl:1: edited"), "{}", edited.err);
+    scratch.write("cut.jsonl", log.split_inclusive('\n').next().unwrap());
+    assert_eq!(scratch.fak(&["audit", "verify", "cut.jsonl"]).status, 0);
+    let cut = scratch.fak(&["audit", "verify", "cut.jsonl", "--checkpoint", "check.json"]);
+    assert_eq!(cut.status, 1);
+    assert!(cut.err.contains("cut off"), "{}", cut.err);
+    // Nothing is appended to a log that does not verify.
+    let refused = scratch.fak(&["run", "a.json", "--audit", "edited.jsonl"]);
+    assert_eq!(refused.status, 2);
+    assert!(refused.err.contains("audit line 1: edited"), "{}", refused.err);
+}
+
+#[test]
+fn a_journal_is_checked_and_a_tampered_one_refused() {
+    let good = fak(&["journal", "verify", "examples/peer/journals/journal-a.json"]);
+    assert_eq!(good.status, 0, "{}", good.err);
+    let point = good.out.lines().find_map(|line| line.strip_prefix("checkpoint ")).unwrap();
+    assert_eq!(
+        fak(&["journal", "verify", "examples/peer/journals/journal-a.json", "--checkpoint", point]).status,
+        0
+    );
+    for (name, said) in [
+        ("journal-a-bad-digest", "digest: "),
+        ("journal-a-bad-swapped", "entry 4, event.prev_event: "),
+        ("journal-a-bad-title", "entry 3, record.rev: "),
+    ] {
+        let ran = fak(&["journal", "verify", &format!("examples/peer/journals/{name}.json")]);
+        assert_eq!(ran.status, 1);
+        assert!(ran.err.contains(said), "{}", ran.err);
+    }
+    let shown = fak(&["journal", "show", "examples/peer/journals/journal-a.json", "--json"]);
+    assert_eq!(shown.out.lines().count(), 12);
+    assert_eq!(fak(&["journal", "verify", "no/such.json"]).status, 2);
+}

@@ -10,8 +10,8 @@ use std::task::Waker;
 use parking_lot::Mutex;
 
 use fak_abi::{
-    Act, Address, Admission, AgentHandle, Charge, Id, Principal, Reason, Refusal, RungName, SiteInfo,
-    ToolCall, Verdict,
+    Act, Address, Admission, AgentHandle, Charge, Explanation, Id, Principal, Reason, Refusal, RungName,
+    SiteInfo, ToolCall, Verdict,
 };
 
 use crate::comm::Inner;
@@ -77,16 +77,22 @@ impl Barrier {
     /// Arrives (`comm.arrive`): every member by its own act, in any order.
     pub fn arrive(&self, agent: &AgentHandle, witness: &Witness) -> Verdict {
         self.act(agent, Act::Arrive, witness.rank, |fold| {
-            let (reason, site) = match fold.arrive(agent.principal().id(), witness) {
-                Arrival::Count => return None,
-                Arrival::OtherWave => (Reason::Misroute, WAVE),
-                Arrival::NotYours => (Reason::TrustViolation, RANK),
-                Arrival::Gone => (Reason::TrustViolation, GONE),
-                Arrival::Twice => (Reason::Malformed, TWICE),
-                Arrival::Mismatch => (Reason::Malformed, WITNESS),
-            };
-            Some(Refusal::new(reason, site.site()))
+            refusal_of(fold.arrive(agent.principal().id(), witness)).map(|(refusal, _)| refusal)
         })
+    }
+
+    /// Why an arrival would be answered as it would be (§3.5). No side effects.
+    #[must_use]
+    pub fn explain(&self, agent: &AgentHandle, witness: &Witness) -> Explanation {
+        let address = Address::Group(self.group.name(), u32::try_from(witness.rank).unwrap_or(u32::MAX));
+        let explanation = agent.gate().explain(&ToolCall::new(agent, Act::Arrive).address(address));
+        let arrival = self.core.state.lock().fold.judge(agent.principal().id(), witness);
+        match refusal_of(arrival).filter(|_| explanation.verdict.is_allow()) {
+            Some((refusal, site)) => {
+                explanation.decided(Verdict::deny(refusal, NAME), Some(site), site.next.to_owned())
+            }
+            None => explanation,
+        }
     }
 
     /// Declares `member` gone (`comm.depart`): the member itself, or the one whose trace is the group's parent.
@@ -143,6 +149,19 @@ impl Barrier {
         woken.into_iter().for_each(Waker::wake);
         verdict
     }
+}
+
+/// What an arrival that does not count is refused with, and where.
+fn refusal_of(arrival: Arrival) -> Option<(Refusal, SiteInfo)> {
+    let (reason, site) = match arrival {
+        Arrival::Count => return None,
+        Arrival::OtherWave => (Reason::Misroute, WAVE),
+        Arrival::NotYours => (Reason::TrustViolation, RANK),
+        Arrival::Gone => (Reason::TrustViolation, GONE),
+        Arrival::Twice => (Reason::Malformed, TWICE),
+        Arrival::Mismatch => (Reason::Malformed, WITNESS),
+    };
+    Some((Refusal::new(reason, site.site()), site))
 }
 
 impl Core {

@@ -17,7 +17,7 @@ use super::{Barrier, DETACHED, NAME, WAITS};
 const MAX_WAITS: usize = 1_024;
 
 /// How a barrier stands.
-#[derive(Clone, Debug, Eq, PartialEq)]
+#[derive(Clone, Debug, Eq, PartialEq, serde::Serialize)]
 pub struct BarrierReport {
     /// Whether every rank has arrived or is gone.
     pub complete: bool,

@@ -1,6 +1,7 @@
 //! The decision: may this request hold a lease beside those that live? A pure function of request, live leases,
 //! taxonomy and time (§6.7). It grants nothing and counts nothing.
 
+use std::fmt;
 use std::sync::Arc;
 
 use fak_abi::{Id, Principal, Timestamp};
@@ -44,7 +45,7 @@ impl Region {
         if self.exclusive || other.exclusive {
             return Some(Why::Exclusive);
         }
-        let text = |glob: Option<&Glob>| glob.map(|glob| Arc::from(glob.as_str()));
+        let text = |glob: Option<&Glob>| glob.map(|glob| glob.as_str().to_owned());
         self.tree
             .meets(&other.tree)
             .map(|Meeting { ours, theirs }| Why::Overlap { ours: text(ours), theirs: text(theirs) })
@@ -81,7 +82,8 @@ impl LiveLease {
 }
 
 /// Why two leases may not be held at once.
-#[derive(Clone, Debug, Eq, PartialEq)]
+#[derive(Clone, Debug, Eq, PartialEq, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Why {
     /// Both are over one lane.
     SameLane,
@@ -90,9 +92,9 @@ pub enum Why {
     /// Their trees overlap, at these globs; absent on a side that covers everything.
     Overlap {
         /// Glob of the request.
-        ours: Option<Arc<str>>,
+        ours: Option<String>,
         /// Glob of the lease in the way.
-        theirs: Option<Arc<str>>,
+        theirs: Option<String>,
     },
 }
 
@@ -121,8 +123,22 @@ impl InTheWay {
     }
 }
 
+impl fmt::Display for Why {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (ours, theirs) = match self {
+            Self::SameLane => return f.write_str("they are the same lane"),
+            Self::Exclusive => return f.write_str("one of them runs alone"),
+            Self::Overlap { ours, theirs } => (ours, theirs),
+        };
+        let glob = |glob: &Option<String>| {
+            glob.as_ref().map_or_else(|| "everything".to_owned(), |g| format!("{g:?}"))
+        };
+        write!(f, "their trees overlap, by {} and {}", glob(ours), glob(theirs))
+    }
+}
+
 /// What an agent is told of a lease in its way.
-#[derive(Clone, Debug, Eq, PartialEq)]
+#[derive(Clone, Debug, Eq, PartialEq, serde::Serialize)]
 pub struct Conflict {
     /// The lease's fence, which names it.
     pub fence: u64,
@@ -184,10 +200,10 @@ fn read(globs: &[&str]) -> Result<Tree, (usize, PathFault)> {
 }
 
 /// Whether lanes may run together, as data: unknown names, and every pair that conflicts with the reason.
-#[derive(Clone, Debug, Default, Eq, PartialEq)]
+#[derive(Clone, Debug, Default, Eq, PartialEq, serde::Serialize)]
 pub struct Together {
-    /// Names that are no lane.
-    pub unknown: Vec<String>,
+    /// Names that are no lane, each with the nearest lane if one is near.
+    pub unknown: Vec<(String, Option<Id>)>,
     /// Pairs that may not run together, in the order asked.
     pub conflicts: Vec<(Id, Id, Why)>,
 }
@@ -200,6 +216,22 @@ impl Together {
     }
 }
 
+impl fmt::Display for Together {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (name, nearest) in &self.unknown {
+            write!(f, "unknown lane: {name:?}")?;
+            match nearest {
+                Some(nearest) => writeln!(f, ", the nearest known is {nearest:?}")?,
+                None => writeln!(f)?,
+            }
+        }
+        for (one, other, why) in &self.conflicts {
+            writeln!(f, "conflict: lanes {one:?} and {other:?}: {why}")?;
+        }
+        Ok(())
+    }
+}
+
 /// May these lanes be leased at once (§6.7)? A lane named twice conflicts with itself.
 #[must_use]
 pub fn run_together(taxonomy: &Taxonomy, names: &[&str]) -> Together {
@@ -207,7 +239,7 @@ pub fn run_together(taxonomy: &Taxonomy, names: &[&str]) -> Together {
     let mut lanes: Vec<(&Lane, Region)> = Vec::with_capacity(names.len());
     for name in names {
         let Some(lane) = taxonomy.lane(name) else {
-            together.unknown.push((*name).to_owned());
+            together.unknown.push(((*name).to_owned(), taxonomy.nearest(name).cloned()));
             continue;
         };
         let region = Region::from(lane);
@@ -337,7 +369,15 @@ mod tests {
         let taxonomy = TABLE.parse().unwrap();
         assert!(run_together(&taxonomy, &["docs", "model", "route"]).is_clear());
         let together = run_together(&taxonomy, &["docs", "abi", "docs", "dcos"]);
-        assert_eq!(together.unknown, ["dcos"]);
+        assert_eq!(together.unknown, [("dcos".to_owned(), Some(Id::new("docs").unwrap()))]);
+        let text = together.to_string();
+        assert!(text.contains("unknown lane: \"dcos\", the nearest known is \"docs\""), "{text}");
+        assert!(text.contains("conflict: lanes \"docs\" and \"abi\": one of them runs alone"), "{text}");
+        let bare = run_together(&taxonomy, &["bare", "docs"]).to_string();
+        assert_eq!(
+            bare,
+            "conflict: lanes \"bare\" and \"docs\": their trees overlap, by everything and \"docs/**\"\n"
+        );
         let pairs: Vec<_> =
             together.conflicts.iter().map(|(a, b, why)| (a.as_str(), b.as_str(), why.clone())).collect();
         assert_eq!(

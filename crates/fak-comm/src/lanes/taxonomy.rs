@@ -2,9 +2,9 @@
 //! `text`, judging it in `lint`.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
 
 use fak_abi::Id;
+use fak_abi::json::nearest;
 
 use super::path::{Glob, MAX_GLOBS, Tree};
 use crate::error::{CommError, Place};
@@ -13,17 +13,17 @@ use crate::error::{CommError, Place};
 const MAX_LANES: usize = 4_096;
 
 /// A name as a list gives it, with its line when it came as text.
-#[derive(Clone, Debug, Eq, PartialEq)]
+#[derive(Clone, Debug, Eq, PartialEq, serde::Serialize)]
 pub struct Listing {
     /// The lane's name.
-    pub name: Arc<str>,
+    pub name: String,
     /// Line, from 1; absent for a table that was not read from text.
     pub line: Option<usize>,
 }
 
 impl From<&str> for Listing {
     fn from(name: &str) -> Self {
-        Self { name: name.into(), line: None }
+        Self { name: name.to_owned(), line: None }
     }
 }
 
@@ -39,7 +39,7 @@ pub struct LaneSpec {
 }
 
 /// A key of a lane table that means nothing here: noted, not refused (§6.7).
-#[derive(Clone, Debug, Eq, PartialEq)]
+#[derive(Clone, Debug, Eq, PartialEq, serde::Serialize)]
 pub struct Note {
     /// Dotted key.
     pub key: String,
@@ -140,6 +140,13 @@ impl Taxonomy {
         self.lanes.get(name)
     }
 
+    /// The lane whose name is nearest to one that is none, if one is near.
+    #[must_use]
+    pub fn nearest(&self, name: &str) -> Option<&Id> {
+        let known = nearest(name, self.lanes.keys().map(Id::as_str))?;
+        self.lanes.get(known).map(Lane::name)
+    }
+
     /// Every lane, sorted by name.
     pub fn lanes(&self) -> impl ExactSizeIterator<Item = &Lane> {
         self.lanes.values()
@@ -160,7 +167,7 @@ fn read_tree(key: &str, line: Option<usize>, globs: Vec<Listing>) -> Result<Tree
     for glob in globs {
         let read = Glob::parse(&glob.name).map_err(|fault| CommError::Path {
             at: Place { line: glob.line, key: key.to_owned() },
-            path: glob.name.to_string(),
+            path: glob.name.clone(),
             fault,
         })?;
         tree.push(read);

@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 
-use fak_abi::json::nearest;
 use fak_abi::{
     Act, Address, Adjudicator, Admission, AgentHandle, CapSet, Capability, Charge, Cleared, Driver,
     DriverLink, Explanation, Id, IdError, InstallError, Principal, Reason, Refusal, RungName, SiteInfo,
@@ -198,8 +197,7 @@ impl LaneArbiter {
     /// The known lane nearest to the one a request names.
     fn nearest(&self, request: Option<&LaneRequest<'_>>) -> Option<Id> {
         let Some(LaneRequest::Lane(name)) = request else { return None };
-        let known = nearest(name, self.taxonomy.lanes().map(|lane| lane.name().as_str()))?;
-        self.taxonomy.lane(known).map(|lane| lane.name().clone())
+        self.taxonomy.nearest(name).cloned()
     }
 
     fn deny(&self, reason: Reason, site: SiteInfo) -> Verdict {

@@ -52,8 +52,11 @@ fn every_refusal_has_its_reason() {
     assert_eq!(refused(&b, &own, Reason::TrustViolation), "barrier/rank");
     assert_eq!(refused(&a, &Witness { rank: 1, ..own.clone() }, Reason::TrustViolation), "barrier/rank");
     assert_eq!(refused(&a, &Witness { size: 9, ..own.clone() }, Reason::Malformed), "barrier/witness");
+    assert!(barrier.explain(&a, &own).verdict.is_allow());
     assert!(barrier.arrive(&a, &own).is_allow());
     assert_eq!(refused(&a, &own, Reason::Malformed), "barrier/twice");
+    let why = barrier.explain(&a, &own);
+    assert_eq!((why.verdict.reason(), why.site.unwrap().check), (Some(Reason::Malformed), "barrier/twice"));
     let poor = world.attach_with("poor", &[Capability::CommCollective]);
     assert_eq!(refused(&poor, &own, Reason::DefaultDeny), "comm/capability");
     assert_eq!(

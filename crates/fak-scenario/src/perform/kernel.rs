@@ -32,6 +32,7 @@ impl World {
                 self.clock.advance(Duration::from_millis(*ms));
                 Done { note: Some(format!("{ms} ms later")), ..Done::host() }
             }
+            KernelAct::Audit => self.audit(),
             _ => Done::failed("not yet"),
         }
     }
@@ -111,6 +112,20 @@ impl World {
         done.note = Some(agents.join(", "));
         done.answers.set("agents", agents);
         Ok(done)
+    }
+
+    fn audit(&mut self) -> Done {
+        match self.tally() {
+            Ok(tally) => {
+                let mut done = Done::host();
+                done.note = Some(format!("{} entries, {} denied", tally.entries, tally.denied));
+                done.answers.set("verifies", tally.verifies);
+                done.answers.set("entries", tally.entries);
+                done.answers.set("denied", tally.denied);
+                done
+            }
+            Err(error) => Done::failed(error.to_string()),
+        }
     }
 
     /// Every rung's opinion of an act, without doing it.

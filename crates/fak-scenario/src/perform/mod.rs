@@ -4,6 +4,8 @@
 mod channel;
 mod done;
 mod kernel;
+mod log;
+mod wave;
 mod world;
 
 use std::path::PathBuf;
@@ -104,7 +106,8 @@ impl World {
         match act {
             Act::Channel(act) => self.channel(by, act),
             Act::Kernel(act) => self.kernel(by, act),
-            Act::Record(_) | Act::Wave(_) => Done::failed("not yet"),
+            Act::Wave(act) => self.wave(by, act),
+            Act::Record(_) => Done::failed("not yet"),
             Act::Explain { by, of, .. } => self.explain(by, of),
         }
     }

@@ -5,13 +5,18 @@ use std::{collections::HashMap, path::Path, sync::Arc};
 use fak_abi::{
     AgentHandle, CapSet, Gate as _, Id, PrincipalKind, PrincipalSpec, Ref, ShareScope, Taint, Ticket, Verdict,
 };
-use fak_adjudicate::{Kernel, KernelLimits, ManualClock};
+use fak_adjudicate::{Kernel, KernelLimits, ManualClock, Rank};
+use fak_agenttopo::{Enforced, Topology};
 
-use super::done::Done;
+use super::{
+    done::Done,
+    log::{Log, Tally},
+    wave::Waves,
+};
 use crate::{
     act::{Actor, Body, Source, Subject},
     error::{Place, Problem, ScenarioError},
-    model::{AgentSpec, Scenario},
+    model::{AgentSpec, Scenario, TopologySpec},
 };
 
 /// What a step kept with `save`.
@@ -25,6 +30,8 @@ pub(super) enum Kept {
 pub(super) struct World {
     pub(super) kernel: Arc<Kernel>,
     pub(super) clock: ManualClock,
+    log: Log,
+    pub(super) waves: Waves,
     /// Another kernel: its handles are those of principals that were never attached to this one.
     elsewhere: Option<Arc<Kernel>>,
     specs: HashMap<String, PrincipalSpec>,
@@ -44,14 +51,26 @@ pub(super) enum Unmade {
 }
 
 impl World {
-    pub(super) fn new(scenario: &Scenario, _audit: Option<&Path>) -> Result<Self, ScenarioError> {
+    pub(super) fn new(scenario: &Scenario, audit: Option<&Path>) -> Result<Self, ScenarioError> {
         let setup = &scenario.setup;
         let clock = ManualClock::at(setup.clock);
         let mut limits = KernelLimits::default();
         if let Some(pending) = setup.limits.pending {
             limits.pending = usize::try_from(pending).unwrap_or(usize::MAX);
         }
-        let kernel = Kernel::builder()
+        let (audit, log) = Log::open(audit, setup.clock)?;
+        let waves = Waves::new(setup.lanes.as_ref())
+            .map_err(|error| setup_error(scenario, "lanes", &error.to_string()))?;
+        let mut builder = Kernel::builder();
+        if let Some(spec) = &setup.topology {
+            let topology = topology(spec).map_err(|text| setup_error(scenario, "topology", &text))?;
+            let enforced = Arc::new(Enforced::new(topology));
+            builder = builder.rung(Rank(0), Arc::clone(&enforced) as _).edges(enforced);
+        }
+        let kernel = builder
+            .driver(Arc::clone(&waves.comm) as _)
+            .driver(Arc::clone(&waves.arbiter) as _)
+            .audit(Arc::new(audit))
             .time(Arc::new(clock.clone()))
             .limits(limits)
             .build()
@@ -59,6 +78,8 @@ impl World {
         let mut world = Self {
             kernel,
             clock,
+            log,
+            waves,
             elsewhere: None,
             specs: HashMap::new(),
             handles: HashMap::new(),
@@ -84,7 +105,12 @@ impl World {
 
     /// Writes the audit log so far.
     pub(super) fn drain(&mut self) -> Result<(), ScenarioError> {
-        Ok(())
+        self.log.drain()
+    }
+
+    /// What the audit log says so far.
+    pub(super) fn tally(&mut self) -> Result<Tally, ScenarioError> {
+        self.log.tally()
     }
 
     /// The handle that acts: that of an agent, also after it was detached, or a stranger's.
@@ -200,6 +226,13 @@ fn spec(agent: &AgentSpec) -> Result<PrincipalSpec, String> {
         trace: Some(id(&agent.trace_id)?),
         caps: agent.caps,
     })
+}
+
+fn topology(spec: &TopologySpec) -> Result<Topology, String> {
+    let id = |text: &str| Id::new(text).map_err(|error| error.to_string());
+    let edges =
+        spec.edges.iter().map(|(from, to)| Ok((id(from)?, id(to)?))).collect::<Result<Vec<_>, String>>()?;
+    Topology::over(id(&spec.name)?, &edges).map_err(|error| error.to_string())
 }
 
 /// What stands before the steps cannot be set up.

@@ -196,7 +196,9 @@ fn what_stands_before_the_steps() {
     );
     check(
         &top(r#""policy": {"file": "../../etc/passwd"}"#),
-        &expect![[r#"x.json:3:20: policy/file: the path "../../etc/passwd" climbs out of the scenario's folder; move the file there, or run with --allow-outside"#]],
+        &expect![[
+            r#"x.json:3:20: policy/file: the path "../../etc/passwd" climbs out of the scenario's folder; move the file there, or run with --allow-outside"#
+        ]],
     );
     check(
         &whole(

@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use fak_abi::json::{self, Cursor};
-use fak_abi::{Digest, ShareScope, Taint};
+use fak_abi::{Digest, Id, ShareScope, Taint};
 
 /// The one store whose bytes need no deletion certificate (§5.6).
 pub const LOCAL_STORE: &str = "local-cas";
@@ -126,10 +126,10 @@ impl fmt::Debug for Hash {
 }
 
 macro_rules! prefixed_id {
-    ($(#[$meta:meta])* $name:ident, $prefix:literal) => {
+    ($(#[$meta:meta])* $name:ident($inner:ty), $prefix:literal, $make:expr) => {
         $(#[$meta])*
         #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-        pub struct $name(Arc<str>);
+        pub struct $name($inner);
 
         impl $name {
             /// Checks the form: the prefix, then at least one of `A-Z a-z 0-9 _ . -`, 256 bytes at most.
@@ -137,7 +137,11 @@ macro_rules! prefixed_id {
             pub fn new(text: &str) -> Option<Self> {
                 let rest = text.strip_prefix($prefix)?;
                 let good = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'.' | b'-');
-                (!rest.is_empty() && text.len() <= 256 && rest.bytes().all(good)).then(|| Self(text.into()))
+                if rest.is_empty() || text.len() > 256 || !rest.bytes().all(good) {
+                    return None;
+                }
+                let make: fn(&str) -> Option<$inner> = $make;
+                make(text).map(Self)
             }
 
             pub(crate) fn read(cursor: Cursor<'_>) -> Result<Self, json::Error> {
@@ -169,12 +173,28 @@ macro_rules! prefixed_id {
 
 prefixed_id! {
     /// The address of a record (§5.2): `task_` and a name.
-    TaskId, "task_"
+    TaskId(Id), "task_", |text| Id::new(text).ok()
+}
+
+impl TaskId {
+    /// The same, as the protocol's identifier: what an act's address carries.
+    #[must_use]
+    pub const fn id(&self) -> &Id {
+        &self.0
+    }
 }
 
 prefixed_id! {
     /// The name of an event: `evt_` and a name.
-    EventId, "evt_"
+    EventId(Arc<str>), "evt_", |text| Some(text.into())
+}
+
+impl EventId {
+    /// The name of the event that makes a revision. Revisions never recur, so neither do these.
+    pub(crate) fn of_revision(rev: Digest) -> Self {
+        let hex = rev.hex();
+        Self(format!("evt_{}", hex.get(..32).unwrap_or(&hex)).into())
+    }
 }
 
 /// A closed vocabulary: each member has one written name.

@@ -106,7 +106,7 @@ impl<'t> Match<'t> {
                 | [b'\\', b'u', b'0', b'0', b'2', b'6', ..]
                 | [b'\\', b'u', b'2', b'0', b'2', b'8' | b'9', ..] => self.at += 6,
                 [b'\\', b'u', b'0', b'0', high @ (b'0' | b'1'), low, ..] if long_control(*high, *low) => {
-                    self.at += 6
+                    self.at += 6;
                 }
                 [0xE2, 0x80, 0xA8 | 0xA9, ..] => return None,
                 [0xE2, ..] => self.at += 1,
@@ -291,9 +291,9 @@ impl<'t> Match<'t> {
 
 /// Whether `\u00hl` is the canonical escape of a control: below 0x20 and without a short form.
 fn long_control(high: u8, low: u8) -> bool {
-    match (high, low) {
-        (b'0', b'0'..=b'7' | b'b' | b'e' | b'f') => true,
-        (b'1', b'0'..=b'9' | b'a'..=b'f') => true,
+    match high {
+        b'0' => matches!(low, b'0'..=b'7' | b'b' | b'e' | b'f'),
+        b'1' => matches!(low, b'0'..=b'9' | b'a'..=b'f'),
         _ => false,
     }
 }

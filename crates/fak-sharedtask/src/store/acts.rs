@@ -1,0 +1,378 @@
+//! The acts that change a record: create, patch, approve, reject (§5.3–5.7).
+
+use std::sync::Arc;
+
+use fak_abi::{Act, Address, AgentHandle, Id, Outcome, Permit, Reason, Taint};
+
+use super::admit::{Acting, allow, charge, refuse, refuse_cleared};
+use super::done::{Done, End};
+use super::driver::{
+    ACTOR, AUTHORITY, DECISION, HELD_BOUND, HIDDEN_BODY, KEY, MALFORMED, OVERSIZE, RECORD_BOUND, UNKNOWN_TASK,
+};
+use super::replay::Recall;
+use super::slot::{Held, Slot};
+use super::{Core, TaskStore};
+use crate::envelope::{
+    Actor, Envelope as _, EventId, Hash, HeldPatch, HeldState, MergeReason, MergeVerdict, PATCH_ACCEPTED,
+    Patch, PatchResult, Record, TaskEvent, TaskId,
+};
+use crate::error::SharedTaskError;
+use crate::merge::{ActRefusal, Detail, Merged, Stop, Terms, is_actor, merge};
+use crate::plan::{Plan, Step};
+use crate::sight::Sight;
+use crate::task::Prepared;
+
+/// What a permitted patch, approval or rejection came to.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Patched {
+    /// The merge's answer, redacted for whoever is told.
+    pub result: PatchResult,
+    /// The number of the revision in force after it.
+    pub revision: usize,
+}
+
+/// How a merge under the lock ended.
+enum Ended {
+    Done(Box<Done>),
+    Refuse(Reason, fak_abi::SiteInfo),
+}
+
+impl TaskStore {
+    /// Creates a record as an agent: an act (`sharedtask.create`). The agent must be its `updated_by` and the author of
+    /// its notes; `rev` and `updated_at` are the store's.
+    ///
+    /// A verdict says whether the act was permitted; the value, whether such a record could be made.
+    pub fn create_by(&self, agent: &AgentHandle, record: &Record) -> Outcome<Result<Hash, SharedTaskError>> {
+        let core = &*self.0;
+        let body = core.body(agent, record.to_json(), record.body_ref.scope);
+        let address = Address::Task(record.task_id.id());
+        core.act(agent, Act::TaskCreate, address, body.as_ref(), |acting, permit| {
+            let principal = agent.principal();
+            let record = match permit.transformed() {
+                None => record.clone(),
+                Some(body) => {
+                    let bytes = acting.host.resolver().bytes(body).unwrap_or_default();
+                    match Record::draft(&bytes, &core.config.rules.limits) {
+                        Ok(changed) if changed.task_id == record.task_id => changed,
+                        _ => return refuse(permit, Reason::Malformed, MALFORMED),
+                    }
+                }
+            };
+            if !is_actor(&record.updated_by, principal) {
+                return refuse(permit, Reason::TrustViolation, ACTOR);
+            }
+            let sight = Sight::of(&core.config.domain, principal);
+            let confirmed: Vec<Hash> =
+                claims(&record).filter(|hash| acting.confirms(hash)).cloned().collect();
+            let cleared = match charge(permit) {
+                Ok(cleared) => cleared,
+                Err(verdict) => return Outcome::Refuse(verdict),
+            };
+            if !core.take(principal.id(), |taken| &mut taken.records, core.config.bounds.records) {
+                return refuse_cleared(cleared, Reason::RateLimited, RECORD_BOUND);
+            }
+            let made = core.insert(record, &sight, &|hash| confirmed.contains(hash));
+            if made.is_err() {
+                core.give_back(principal.id(), |taken| &mut taken.records);
+            }
+            allow(cleared, core.next_seq(), made)
+        })
+    }
+
+    /// Patches a record: an act (`sharedtask.patch`). With a key, a retry of the same patch is answered with the first
+    /// outcome and not done again (§4.13).
+    ///
+    /// The verdict says whether the act was permitted; [`Patched::result`], what the merge made of it.
+    pub fn patch(&self, agent: &AgentHandle, patch: &Patch, key: Option<&Id>) -> Outcome<Patched> {
+        let core = &*self.0;
+        let body = core.body(agent, patch.to_json(), patch.scope);
+        core.act(agent, Act::TaskPatch, Address::Task(patch.task_id.id()), body.as_ref(), |acting, permit| {
+            match permit.transformed() {
+                None => core.patch(&acting, permit, patch, key),
+                Some(body) => {
+                    let bytes = acting.host.resolver().bytes(body).unwrap_or_default();
+                    match Patch::parse(&bytes, &core.config.rules.limits) {
+                        Ok(changed) if changed.task_id == patch.task_id => {
+                            core.patch(&acting, permit, &changed, key)
+                        }
+                        _ => refuse(permit, Reason::Malformed, MALFORMED),
+                    }
+                }
+            }
+        })
+    }
+
+    /// As [`TaskStore::patch`], from a text.
+    ///
+    /// # Errors
+    /// If the text is no patch; nothing was asked of the kernel then.
+    pub fn patch_json(
+        &self,
+        agent: &AgentHandle,
+        text: &[u8],
+        key: Option<&Id>,
+    ) -> Result<Outcome<Patched>, SharedTaskError> {
+        let patch = Patch::parse(text, &self.0.config.rules.limits)?;
+        Ok(self.patch(agent, &patch, key))
+    }
+
+    /// Approves a held patch: an act of a human (`sharedtask.approve`). Exactly the held bytes go through the whole merge,
+    /// once (§5.7).
+    pub fn approve(&self, agent: &AgentHandle, task: &TaskId, decision: &str) -> Outcome<Patched> {
+        self.0.act(agent, Act::TaskApprove, Address::Task(task.id()), None, |acting, permit| {
+            self.0.settle_held(&acting, permit, task, decision, true)
+        })
+    }
+
+    /// Rejects a held patch: an act of a human (`sharedtask.reject`). It is spent.
+    pub fn reject(&self, agent: &AgentHandle, task: &TaskId, decision: &str) -> Outcome<Patched> {
+        self.0.act(agent, Act::TaskReject, Address::Task(task.id()), None, |acting, permit| {
+            self.0.settle_held(&acting, permit, task, decision, false)
+        })
+    }
+}
+
+/// What witnesses are asked about a new record.
+fn claims(record: &Record) -> impl Iterator<Item = &Hash> {
+    let bodies =
+        std::iter::once(&record.body_ref).chain(record.notes.items.iter().map(|note| &note.body_ref));
+    let bodies = bodies.filter(|body| body.taint == Taint::Trusted).map(|body| &body.digest);
+    let artifacts = record.artifacts.items.iter().filter(|artifact| artifact.taint == Taint::Trusted);
+    bodies.chain(artifacts.map(|artifact| &artifact.reference))
+}
+
+impl Core {
+    pub(super) fn next_seq(&self) -> u64 {
+        self.link.get().map_or(0, |link| link.sequence().next())
+    }
+
+    fn patch(
+        &self,
+        acting: &Acting<'_>,
+        permit: Permit<'_>,
+        patch: &Patch,
+        key: Option<&Id>,
+    ) -> Outcome<Patched> {
+        let principal = acting.call.principal();
+        if !is_actor(&patch.actor, principal) {
+            return refuse(permit, Reason::TrustViolation, ACTOR);
+        }
+        let sight = Sight::of(&self.config.domain, principal);
+        let plan = Plan::new(patch, &self.config.rules.limits, &|hash| acting.confirms(hash));
+        let book = key.map(|key| (key, self.books.of(principal.id())));
+        // Looked up once without counting, and once more under the lock that also remembers.
+        if let Some((key, book)) = &book
+            && matches!(book.lock().recall(key, &patch.task_id, plan.digest), Recall::Other)
+        {
+            return refuse(permit, Reason::Malformed, KEY);
+        }
+        let cleared = match charge(permit) {
+            Ok(cleared) => cleared,
+            Err(verdict) => return Outcome::Refuse(verdict),
+        };
+        let mut open = book.as_ref().map(|(key, book)| (*key, book.lock()));
+        if let Some((key, book)) = &open {
+            match book.recall(key, &patch.task_id, plan.digest) {
+                Recall::New => {}
+                Recall::Same(seq, done) => {
+                    drop(open);
+                    let patched = Patched { result: done.result(&sight), revision: done.number };
+                    return allow(cleared, seq, patched);
+                }
+                Recall::Other => {
+                    drop(open);
+                    return refuse_cleared(cleared, Reason::Malformed, KEY);
+                }
+            }
+        }
+        let (ended, seq) = self.merge_locked(patch, &plan, &sight, principal);
+        if let (Some((key, book)), Ended::Done(done)) = (&mut open, &ended)
+            && !matches!(done.end, End::Stopped(Stop { reason: MergeReason::ApprovalRequired, .. }))
+        {
+            book.remember((*key).clone(), patch.task_id.clone(), plan.digest, seq, Done::clone(done));
+        }
+        drop(open);
+        match ended {
+            Ended::Refuse(reason, site) => refuse_cleared(cleared, reason, site),
+            Ended::Done(done) => {
+                let patched = Patched { result: done.result(&sight), revision: done.number };
+                allow(cleared, seq, patched)
+            }
+        }
+    }
+
+    /// Merges under the record's lock, and wakes who waits for its events without it.
+    fn merge_locked(
+        &self,
+        patch: &Patch,
+        plan: &Plan,
+        sight: &Sight,
+        principal: &Arc<fak_abi::Principal>,
+    ) -> (Ended, u64) {
+        let Some(slot) = self.slot(&patch.task_id) else {
+            let stop = Stop::denied(MergeReason::UnsupportedPatch, None);
+            return (Ended::Done(self.stopped(patch, None, 0, stop)), self.next_seq());
+        };
+        let mut slot = slot.lock();
+        let seq = self.next_seq();
+        let decision = HeldPatch::decision_of(plan.digest);
+        if let Some(outcome) = slot.held.get(&decision).and_then(|held| held.outcome.clone()) {
+            return (Ended::Done(Box::new(outcome)), seq);
+        }
+        let terms = Terms { rules: &self.config.rules, sight, approved: false, now: self.now() };
+        let ended = match merge(&slot.task, patch, plan, &terms) {
+            Merged::Refuse(refusal) => refused(refusal),
+            Merged::Accept(prepared, taint) => Ended::Done(commit(&mut slot, patch, plan, prepared, taint)),
+            Merged::Stop(stop) => {
+                if matches!(stop.detail, Detail::Held { .. }) && !slot.held.contains_key(&decision) {
+                    if !self.take(principal.id(), |taken| &mut taken.held, self.config.bounds.held) {
+                        return (Ended::Refuse(Reason::RateLimited, HELD_BOUND), seq);
+                    }
+                    let held = Held {
+                        patch: Arc::new(patch.clone()),
+                        actor: Arc::clone(principal),
+                        at: terms.now,
+                        state: HeldState::InputRequired,
+                        outcome: None,
+                    };
+                    slot.held.insert(decision, held);
+                }
+                let current = slot.task.current().rev.clone();
+                Ended::Done(self.stopped(patch, Some(current), slot.task.number(), stop))
+            }
+        };
+        wake(slot, matches!(&ended, Ended::Done(done) if matches!(done.end, End::Accepted { .. })));
+        (ended, seq)
+    }
+
+    fn stopped(&self, patch: &Patch, current: Option<Hash>, number: usize, stop: Stop) -> Box<Done> {
+        Box::new(Done {
+            task_id: patch.task_id.clone(),
+            actor: patch.actor.clone(),
+            base: patch.base_rev.clone(),
+            current,
+            number,
+            end: End::Stopped(stop),
+        })
+    }
+
+    /// Approves or rejects a held patch for a human who is not its actor and may see all of it.
+    fn settle_held(
+        &self,
+        acting: &Acting<'_>,
+        permit: Permit<'_>,
+        task: &TaskId,
+        decision: &str,
+        approve: bool,
+    ) -> Outcome<Patched> {
+        let Some(slot) = self.slot(task) else { return refuse(permit, Reason::Misroute, UNKNOWN_TASK) };
+        let approver = Sight::of(&self.config.domain, acting.call.principal());
+        let found = {
+            let slot = slot.lock();
+            let held = slot.held.get(decision).filter(|held| held.waits());
+            held.map(|held| (Arc::clone(&held.patch), Arc::clone(&held.actor)))
+        };
+        let Some((patch, actor)) = found else { return refuse(permit, Reason::Misroute, DECISION) };
+        // The witnesses are asked anew: what was so when it was held need not be so now.
+        let plan = Plan::new(&patch, &self.config.rules.limits, &|hash| acting.confirms(hash));
+        if *actor.id() == *acting.call.principal().id() || !sees_all(&approver, &patch, &plan) {
+            return refuse(permit, Reason::TrustViolation, AUTHORITY);
+        }
+        let cleared = match charge(permit) {
+            Ok(cleared) => cleared,
+            Err(verdict) => return Outcome::Refuse(verdict),
+        };
+        let mut open = slot.lock();
+        let seq = self.next_seq();
+        if !open.held.get(decision).is_some_and(Held::waits) {
+            drop(open);
+            return refuse_cleared(cleared, Reason::Misroute, DECISION);
+        }
+        let ended = if approve {
+            let sight = Sight::of(&self.config.domain, &actor);
+            let terms = Terms { rules: &self.config.rules, sight: &sight, approved: true, now: self.now() };
+            match merge(&open.task, &patch, &plan, &terms) {
+                Merged::Refuse(refusal) => refused(refusal),
+                Merged::Accept(prepared, taint) => {
+                    Ended::Done(commit(&mut open, &patch, &plan, prepared, taint))
+                }
+                Merged::Stop(stop) => {
+                    let current = open.task.current().rev.clone();
+                    Ended::Done(self.stopped(&patch, Some(current), open.task.number(), stop))
+                }
+            }
+        } else {
+            let current = open.task.current().rev.clone();
+            let stop = Stop::decided(decision.into(), HeldState::Rejected);
+            Ended::Done(self.stopped(&patch, Some(current), open.task.number(), stop))
+        };
+        let done = match ended {
+            Ended::Refuse(reason, site) => {
+                drop(open);
+                return refuse_cleared(cleared, reason, site);
+            }
+            Ended::Done(done) => done,
+        };
+        let state = if approve { HeldState::Approved } else { HeldState::Rejected };
+        open.decide(decision, state, Done::clone(&done), self.config.bounds.decided);
+        self.give_back(actor.id(), |taken| &mut taken.held);
+        wake(open, matches!(done.end, End::Accepted { .. }));
+        allow(cleared, seq, Patched { result: done.result(&approver), revision: done.number })
+    }
+}
+
+/// Whether the whole patch may flow to a reader: its own scope, and that of every ref it brings (§5.7).
+pub(super) fn sees_all(sight: &Sight, patch: &Patch, plan: &Plan) -> bool {
+    let sees = |taint, scope| sight.sees(taint, scope, &patch.actor);
+    sees(Taint::Tainted, patch.scope)
+        && plan.steps.iter().all(|step| match step {
+            Step::Artifact(artifact) => sees(artifact.taint, artifact.scope),
+            step => step.body().is_none_or(|body| sees(body.taint, body.scope)),
+        })
+}
+
+fn refused(refusal: ActRefusal) -> Ended {
+    match refusal {
+        ActRefusal::HiddenBody => Ended::Refuse(Reason::TrustViolation, HIDDEN_BODY),
+        ActRefusal::Oversize => Ended::Refuse(Reason::Oversize, OVERSIZE),
+    }
+}
+
+/// Makes a prepared change current and publishes its event, which is part of the act (§5.9).
+fn commit(slot: &mut Slot, patch: &Patch, plan: &Plan, prepared: Box<Prepared>, taint: Taint) -> Box<Done> {
+    let task = &slot.task;
+    let next = prepared.rev().clone();
+    let event = TaskEvent {
+        event_id: EventId::of_revision(prepared.digest()),
+        task_id: task.id.clone(),
+        prev_event: task.current().event_digest.map(Hash::Full),
+        event_kind: PATCH_ACCEPTED.into(),
+        actor: patch.actor.clone(),
+        base_rev: patch.base_rev.clone().unwrap_or_else(|| task.current().rev.clone()),
+        next_rev: next.clone(),
+        scope: patch.scope,
+        durability: patch.durability,
+        taint,
+        patch_digest: Hash::Full(plan.digest),
+        verdict: MergeVerdict::Accepted,
+        reason: Box::default(),
+        ts: prepared.updated_at().into(),
+        rest: Vec::new(),
+    };
+    let id = event.event_id.as_str().into();
+    slot.task.commit(*prepared, event);
+    Box::new(Done {
+        task_id: patch.task_id.clone(),
+        actor: Actor::new(&patch.actor.kind, &patch.actor.id),
+        base: patch.base_rev.clone(),
+        current: Some(next),
+        number: slot.task.number(),
+        end: End::Accepted { event_id: id },
+    })
+}
+
+fn wake(mut slot: parking_lot::MutexGuard<'_, Slot>, news: bool) {
+    let waiting = if news { slot.waiting() } else { Vec::new() };
+    parking_lot::MutexGuard::unlock_fair(slot);
+    waiting.iter().for_each(std::task::Waker::wake_by_ref);
+}
