@@ -134,11 +134,17 @@ impl Endpoint {
     }
 
     pub(crate) async fn recv_as(&self, key: &ChannelKey, incoming: &Incoming<'_>) -> (Delivery, u64) {
-        let mailbox = match self.box_to_wait_at(key, incoming) {
-            Ok(mailbox) => mailbox,
-            Err(delivery) => return (delivery, 0),
-        };
-        Waiting::new(self, &mailbox).take(incoming).await
+        loop {
+            let mailbox = match self.box_to_wait_at(key, incoming) {
+                Ok(mailbox) => mailbox,
+                Err(delivery) => return (delivery, 0),
+            };
+            let (delivery, token) = Waiting::new(self, &mailbox).take(incoming).await;
+            // A wait finds nothing only where the mailbox was retired before it began.
+            if !delivery.is_empty() {
+                return (delivery, token);
+            }
+        }
     }
 
     /// The mailbox to wait at, made if there is none: whoever comes first to a rendezvous.

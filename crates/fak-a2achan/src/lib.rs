@@ -20,6 +20,7 @@ mod delivery;
 mod driver;
 mod endpoint;
 mod entry;
+mod explain;
 mod gate;
 mod hash;
 mod held;

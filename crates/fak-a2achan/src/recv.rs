@@ -96,7 +96,20 @@ impl Endpoint {
         };
         let Some(mailbox) = mailbox else { return (self.nothing(permit), 0) };
         let (sought, unlinked) = self.look(mailbox, incoming, None);
+        if matches!(sought.found, Found::End(End::Close))
+            && let Some(newer) = self.successor(mailbox, incoming)
+        {
+            let (sought, unlinked) = self.look(&newer, incoming, None);
+            return self.conclude(&call, permit, &newer, sought.found, unlinked);
+        }
         self.conclude(&call, permit, mailbox, sought.found, unlinked)
+    }
+
+    /// The mailbox that took the place of one that was retired for want of use.
+    #[cold]
+    fn successor(&self, old: &Arc<Mailbox>, incoming: &Incoming<'_>) -> Option<Arc<Mailbox>> {
+        let Address::Channel(key) = incoming.address else { return None };
+        self.core().find(key).filter(|mailbox| !Arc::ptr_eq(mailbox, old))
     }
 
     /// One attempt of a receive that waits. Nothing is settled while it waits: each attempt is

@@ -130,6 +130,11 @@ impl<L: Locks> Mailbox<L> {
         Ok((seq, wake))
     }
 
+    /// What would refuse this offer now.
+    pub(crate) fn would_block(&self, offer: &Offer<'_>) -> Option<Block> {
+        self.check(&mut self.input.lock(), offer).err()
+    }
+
     /// Promises a slot, after the same checks. It has to be filled or given back.
     pub(crate) fn reserve(&self, offer: &Offer<'_>) -> Result<Arc<Route>, Block> {
         let mut input = self.input.lock();

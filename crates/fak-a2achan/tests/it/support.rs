@@ -219,3 +219,9 @@ impl ResultAdmitter for Hold {
         if hit { Opinion::Quarantine } else { Opinion::Defer }
     }
 }
+
+impl World {
+    pub(crate) fn bus_now(&self) -> fak_abi::Timestamp {
+        fak_abi::Clock::now(&self.clock)
+    }
+}
