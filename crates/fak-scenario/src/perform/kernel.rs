@@ -3,13 +3,14 @@
 use std::{collections::BTreeMap, time::Duration};
 
 use fak_abi::{Address, Claim, Gate as _, Id, MetaValue, Outcome, Rider, ShareScope, Tool, ToolCall};
+use fak_adjudicate::Kernel;
 use serde_json::Value;
 
 use super::{
     done::Done,
     world::{Kept, World},
 };
-use crate::act::{Act, Actor, CallArgs, Evidence, KernelAct, RawJson, Subject};
+use crate::act::{Actor, CallArgs, Evidence, KernelAct, RawJson, Subject};
 
 impl World {
     pub(super) fn kernel(&mut self, by: &Actor, act: &KernelAct) -> Done {
@@ -33,6 +34,8 @@ impl World {
                 Done { note: Some(format!("{ms} ms later")), ..Done::host() }
             }
             KernelAct::Audit => self.audit(),
+            KernelAct::Held => self.held_messages(by).unwrap_or_else(|done| done),
+            KernelAct::Stats => self.stats(),
             _ => Done::failed("not yet"),
         }
     }
@@ -72,9 +75,25 @@ impl World {
     fn call(
         &mut self,
         by: &Actor,
-        (tool, args, meta): (&str, Option<&CallArgs>, Option<&RawJson>),
+        what: (&str, Option<&CallArgs>, Option<&RawJson>),
         address: Option<&crate::act::Address>,
     ) -> Result<Done, Done> {
+        let ticket = self.with_call(by, what, address, |kernel, call| kernel.submit(call))?;
+        let done = Done::decided(ticket.verdict()).at(what.0);
+        if ticket.verdict().is_allow() {
+            self.tickets.push(ticket);
+        }
+        Ok(done)
+    }
+
+    /// Makes a call of any tool and hands it to `use_it`.
+    pub(super) fn with_call<T>(
+        &mut self,
+        by: &Actor,
+        (tool, args, meta): (&str, Option<&CallArgs>, Option<&RawJson>),
+        address: Option<&crate::act::Address>,
+        use_it: impl FnOnce(&Kernel, &ToolCall<'_>) -> T,
+    ) -> Result<T, Done> {
         let handle = self.handle(by)?;
         let args = match args {
             Some(CallArgs::Body(body)) => Some(self.body(by, body)?),
@@ -96,12 +115,7 @@ impl World {
             Some(Err(_)) => call = call.address(Address::Malformed),
             None => {}
         }
-        let ticket = self.kernel.submit(&call);
-        let done = Done::decided(ticket.verdict()).at(tool);
-        if ticket.verdict().is_allow() {
-            self.tickets.push(ticket);
-        }
-        Ok(done)
+        Ok(use_it(&self.kernel, &call))
     }
 
     fn who(&mut self, by: &Actor) -> Result<Done, Done> {
@@ -125,14 +139,6 @@ impl World {
                 done
             }
             Err(error) => Done::failed(error.to_string()),
-        }
-    }
-
-    /// Every rung's opinion of an act, without doing it.
-    pub(super) fn explain(&mut self, by: &Actor, of: &Act) -> Done {
-        match self.explanation(by, of) {
-            Ok(explanation) => Done::explained(&explanation),
-            Err(done) => done,
         }
     }
 }
