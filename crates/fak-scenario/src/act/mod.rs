@@ -144,7 +144,5 @@ pub(crate) enum Act {
         by: Actor,
         /// The act in question.
         of: Box<Act>,
-        /// Its shape, for the name.
-        shape: &'static ActShape,
     },
 }

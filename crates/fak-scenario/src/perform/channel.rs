@@ -2,10 +2,8 @@
 
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
-use fak_a2achan::{
-    Addressing, Binding, Bus, BusConfig, Delivery, Endpoint, Message, SendOptions, Subscription,
-};
-use fak_abi::{Act as Verb, AgentHandle, ChannelKey, Id, Outcome};
+use fak_a2achan::{Addressing, Bus, BusConfig, Delivery, Endpoint, Message, SendOptions, Subscription};
+use fak_abi::{Act as Verb, AgentHandle, Id, Outcome};
 
 use super::{
     done::Done,

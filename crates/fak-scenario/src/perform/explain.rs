@@ -1,9 +1,12 @@
 //! Explaining an act without doing it (§3.5).
 
-use fak_abi::{Act as Verb, Explanation, Gate as _, Ref, ToolCall};
+use std::time::Duration;
+
+use fak_abi::{Act as Verb, Address, Explanation, Gate as _, Id, Ref, ToolCall};
+use fak_comm::LaneRequest;
 
 use super::{done::Done, world::World};
-use crate::act::{Act, Actor, ChannelAct, Inbox, KernelAct, Step, Subject};
+use crate::act::{Act, Actor, ChannelAct, Claim, Inbox, KernelAct, RecordAct, Step, Subject, WaveAct};
 
 impl World {
     /// Every rung's opinion of an act, as an act of the scenario.
@@ -17,7 +20,7 @@ impl World {
     /// Every rung's opinion of a step as text, if it is an act that rungs have an opinion of.
     pub(super) fn explained(&mut self, step: &Step) -> Option<String> {
         let of = match &step.act {
-            Act::Explain { by, of, .. } => (by.clone(), (**of).clone()),
+            Act::Explain { by, of } => (by.clone(), (**of).clone()),
             act => (step.by.clone(), act.clone()),
         };
         self.explanation(&of.0, &of.1).ok().map(|explanation| explanation.to_string())
@@ -27,7 +30,9 @@ impl World {
         match of {
             Act::Channel(act) => self.explain_channel(by, act),
             Act::Kernel(act) => self.explain_kernel(by, act),
-            _ => Err(Done::failed("an act that rungs have an opinion of")),
+            Act::Record(act) => self.explain_record(by, act),
+            Act::Wave(act) => self.explain_wave(by, act),
+            Act::Explain { .. } => Err(nothing()),
         }
     }
 
@@ -43,7 +48,7 @@ impl World {
             ChannelAct::Bind { at } => (Verb::Bind, Some(at), None),
             ChannelAct::Unbind { at } => (Verb::Unbind, Some(at), None),
             ChannelAct::Compact { body, .. } => (Verb::Compact, None, Some(body)),
-            _ => return Err(Done::failed("an act with an address")),
+            _ => return Err(nothing()),
         };
         let body = match body {
             Some(body) => Some(self.body(by, body)?),
@@ -83,7 +88,75 @@ impl World {
                     kernel.explain(call)
                 })
             }
-            _ => Err(Done::failed("an act that rungs have an opinion of")),
+            _ => Err(nothing()),
         }
     }
+
+    /// An act on the record or the space, by what it addresses and the body it brings.
+    fn explain_record(&mut self, by: &Actor, act: &RecordAct) -> Result<Explanation, Done> {
+        let handle = self.handle(by)?;
+        let (verb, task, key, body) = match act {
+            RecordAct::Patch { patch, .. } => (Verb::TaskPatch, Some(patch.task_id.as_str()), None, None),
+            RecordAct::Approve { task, .. } => (Verb::TaskApprove, Some(task.as_str()), None, None),
+            RecordAct::Reject { task, .. } => (Verb::TaskReject, Some(task.as_str()), None, None),
+            RecordAct::View { task } => (Verb::TaskView, Some(task.as_str()), None, None),
+            RecordAct::Events { task } => (Verb::TaskEvents, Some(task.as_str()), None, None),
+            RecordAct::Journal { task } => (Verb::TaskJournal, Some(task.as_str()), None, None),
+            RecordAct::Put { key, body } => (Verb::CellPut, None, Some(key.as_str()), Some(body)),
+            RecordAct::Cas { key, body, .. } => (Verb::CellCas, None, Some(key.as_str()), Some(body)),
+            RecordAct::Get { key, .. } => (Verb::CellGet, None, Some(key.as_str()), None),
+            RecordAct::Delete { key, .. } => (Verb::CellDelete, None, Some(key.as_str()), None),
+            _ => return Err(nothing()),
+        };
+        let body = match body {
+            Some(body) => Some(self.body(by, body)?),
+            None => None,
+        };
+        let id = task.or(key).map(Id::new);
+        let address = match &id {
+            None => Address::None,
+            Some(Ok(id)) if task.is_some() => Address::Task(id),
+            Some(Ok(id)) => Address::Cell(id),
+            Some(Err(_)) => Address::Malformed,
+        };
+        let call = ToolCall::new(&handle, verb).address(address);
+        Ok(self.kernel.explain(&body.as_ref().map_or(call, |body| call.args(body))))
+    }
+
+    /// A collective is explained at the lowest rank that would refuse it.
+    fn explain_wave(&mut self, by: &Actor, act: &WaveAct) -> Result<Explanation, Done> {
+        let handle = self.handle(by)?;
+        let (verb, group, bodies) = match act {
+            WaveAct::Lease { claim: Claim::Lane(lane), ttl_ms, .. } => {
+                let ttl = Duration::from_millis(*ttl_ms);
+                return Ok(self.waves.arbiter.explain(&handle, LaneRequest::Lane(lane), ttl));
+            }
+            WaveAct::Lease { claim: Claim::Tree(tree), ttl_ms, .. } => {
+                let globs: Vec<&str> = tree.iter().map(String::as_str).collect();
+                let ttl = Duration::from_millis(*ttl_ms);
+                return Ok(self.waves.arbiter.explain(&handle, LaneRequest::Tree(&globs), ttl));
+            }
+            WaveAct::Broadcast { group, body } => (Verb::Broadcast, group, std::slice::from_ref(body)),
+            WaveAct::Scatter { group, bodies } => (Verb::Scatter, group, bodies.as_slice()),
+            WaveAct::Gather { group, outputs, .. } => (Verb::Gather, group, outputs.as_slice()),
+            _ => return Err(nothing()),
+        };
+        let made = bodies.iter().map(|body| self.body(by, body)).collect::<Result<Vec<_>, _>>()?;
+        let group = self.communicator(group)?;
+        let mut first = None;
+        for rank in 0..group.group().size() {
+            let body = made.get(rank).or_else(|| made.first());
+            let explanation = group.explain(&handle, verb, rank, body);
+            if !explanation.verdict.is_allow() {
+                return Ok(explanation);
+            }
+            first.get_or_insert(explanation);
+        }
+        first.ok_or_else(nothing)
+    }
+}
+
+/// The host's acts, and those that only use what another act has opened.
+fn nothing() -> Done {
+    Done::failed("an act that rungs have an opinion of")
 }

@@ -6,10 +6,7 @@ use fak_abi::{Address, Claim, Gate as _, Id, MetaValue, Outcome, Rider, ShareSco
 use fak_adjudicate::Kernel;
 use serde_json::Value;
 
-use super::{
-    done::Done,
-    world::{Kept, World},
-};
+use super::{done::Done, world::World};
 use crate::act::{Actor, CallArgs, Evidence, KernelAct, RawJson, Subject};
 
 impl World {

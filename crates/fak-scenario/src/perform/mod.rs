@@ -119,7 +119,7 @@ impl World {
             Act::Kernel(act) => self.kernel(by, act),
             Act::Wave(act) => self.wave(by, act),
             Act::Record(act) => self.record(by, act),
-            Act::Explain { by, of, .. } => self.explain(by, of),
+            Act::Explain { by, of } => self.explain(by, of),
         }
     }
 }

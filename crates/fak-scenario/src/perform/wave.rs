@@ -91,7 +91,7 @@ impl World {
         Ok(done.at(format!("group:{name:?}")))
     }
 
-    fn communicator(&self, name: &str) -> Result<Communicator, Done> {
+    pub(super) fn communicator(&self, name: &str) -> Result<Communicator, Done> {
         self.waves.groups.get(name).cloned().ok_or_else(|| never("group", name))
     }
 
