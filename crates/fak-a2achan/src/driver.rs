@@ -66,6 +66,8 @@ impl Driver for BusDriver {
             core.bury(inbox.end(End::Detach), Cause::End(End::Detach));
             core.retire(&inbox);
         }
+        core.end_requests(&account.open_requests(), End::Detach);
+        *core.past.lock() += account.tally();
         core.windows.retain(|_, minter| !Arc::ptr_eq(minter, principal));
         // Copies of the list: no map is locked while mailboxes are.
         let boxes: Vec<_> =

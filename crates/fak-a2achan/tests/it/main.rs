@@ -5,6 +5,8 @@
 mod bind;
 mod books;
 mod floor;
+mod lease;
 mod publish;
 mod recv;
+mod request;
 mod support;
