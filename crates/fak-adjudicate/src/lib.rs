@@ -10,6 +10,7 @@
 
 mod attach;
 mod audit;
+mod budget;
 mod builder;
 mod chain;
 mod clock;
@@ -19,6 +20,7 @@ mod gate;
 mod kernel;
 mod pending;
 mod policy;
+mod rate;
 mod refs;
 mod seams;
 mod sites;
@@ -29,10 +31,12 @@ pub use audit::{
     Audit, AuditError, AuditFault, AuditKind, AuditLog, AuditOptions, AuditReader, AuditRecord, AuditSink,
     Checkpoint, Drained, Gap, Opened, Torn, Verified, verify_audit,
 };
+pub use budget::{BUDGET, BUDGET_SITES, Budget, BudgetRung, Spent};
 pub use builder::{BuildError, KernelBuilder, KernelLimits, Rank};
 pub use clock::{ManualClock, SystemClock, SystemTimer};
 pub use kernel::Kernel;
 pub use policy::{POLICY, POLICY_SITES, Policy, PolicyError, PolicyLint, PolicyProblem, PolicyRung};
+pub use rate::{RATE, RATE_SITES, RateLimit, RateOptions, RateRung};
 pub use seams::{Auditor, Grants, Reservation};
 pub use sites::KERNEL_SITES;
 #[cfg(feature = "tokio")]

@@ -5,9 +5,11 @@
 mod alloc;
 mod attach;
 mod audit;
+mod budget;
 mod fold;
 mod policy;
 mod policy_reference;
+mod rate;
 mod refs;
 mod submit;
 mod support;

@@ -95,7 +95,7 @@ fn glob(words: &'static [&'static str]) -> impl Strategy<Value = Value> {
         2 => prop::sample::select(words).prop_map(|word| json!(word)),
         2 => "[a-c*:.]{1,4}".prop_map(|text| json!(text)),
         1 => (prop::sample::select(words), 0..6_usize)
-            .prop_map(|(word, at)| json!(format!("{}*", &word[..at.min(word.len())]))),
+            .prop_map(|(word, at)| json!(format!("{}*", word.get(..at).unwrap_or(word)))),
     ]
 }
 
