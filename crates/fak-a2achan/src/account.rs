@@ -125,14 +125,24 @@ impl Account {
         Tally { queued: tally.sent - tally.received - tally.held - tally.dead, ..tally }
     }
 
+    /// The inbox for a group, if there is one.
+    pub(crate) fn find_group(&self, group: &Id) -> Option<Arc<Mailbox>> {
+        self.inboxes.lock().groups.get(group).map(Arc::clone)
+    }
+
     /// The inbox for a group, made if there is none; `None` once the principal is detached, or if
-    /// it has as many as it may have.
-    pub(crate) fn group(&self, group: &Id, make: impl FnOnce() -> Mailbox) -> Option<Arc<Mailbox>> {
+    /// `maker` has as many mailboxes as it may have.
+    pub(crate) fn group(
+        &self,
+        group: &Id,
+        maker: &Self,
+        make: impl FnOnce() -> Mailbox,
+    ) -> Option<Arc<Mailbox>> {
         let mut inboxes = self.inboxes.lock();
         if let Some(inbox) = inboxes.groups.get(group) {
             return Some(Arc::clone(inbox));
         }
-        if inboxes.closed || !self.mailboxes.take(self.limits.mailboxes) {
+        if inboxes.closed || !maker.mailboxes.take(maker.limits.mailboxes) {
             return None;
         }
         let inbox = Arc::new(make());

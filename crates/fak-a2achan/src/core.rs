@@ -266,8 +266,8 @@ impl Core {
     }
 
     /// How an inbox of one principal is made: no sender needs to leave room for others.
-    pub(crate) fn private(&self) -> Shape {
-        Shape { capacity: self.config.capacity as u64, share: u64::MAX, creator: None }
+    pub(crate) fn private(&self, maker: Arc<Account>) -> Shape {
+        Shape { capacity: self.config.capacity as u64, share: u64::MAX, creator: Some(maker) }
     }
 
     /// Forgets a mailbox that has ended; its tallies are kept.

@@ -19,6 +19,7 @@ mod dead;
 mod delivery;
 mod driver;
 mod endpoint;
+mod engine;
 mod entry;
 mod explain;
 mod gate;

@@ -310,6 +310,11 @@ impl<'a> Incoming<'a> {
         Self { act: Act::Recv, address: Address::Channel(key), rider: None, lease: None }
     }
 
+    /// At an inbox of a group, the address of which is still to be said.
+    pub(crate) const fn group() -> Self {
+        Self { act: Act::Recv, address: Address::None, rider: None, lease: None }
+    }
+
     pub(crate) fn call(&self, endpoint: &'a Endpoint) -> ToolCall<'a> {
         ToolCall::new(endpoint.agent(), self.act).address(self.address).rider(self.rider)
     }

@@ -5,6 +5,7 @@
 mod bind;
 mod books;
 mod floor;
+mod group;
 mod lease;
 mod publish;
 mod recv;
