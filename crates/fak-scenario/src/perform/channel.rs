@@ -54,6 +54,18 @@ impl World {
             ChannelAct::Open { at } => self.open(at),
             ChannelAct::Bind { at } => self.bind(by, at),
             ChannelAct::Unbind { at } => self.unbind(by, at),
+            ChannelAct::RecvLeased { from, name, deadline_ms } => {
+                self.recv_leased(by, from, name, *deadline_ms)
+            }
+            ChannelAct::Consume { name } => self.settle(name, true),
+            ChannelAct::Drop { name } => self.settle(name, false),
+            ChannelAct::Request { to, body, name, blocking, deadline_ms } => {
+                self.request(by, (to, body), name, (*blocking, *deadline_ms))
+            }
+            ChannelAct::Reply { to_request, body } => self.reply(by, to_request, body),
+            ChannelAct::Await { name } => self.answer(by, name),
+            ChannelAct::Compact { body, name } => self.compact(by, body, name),
+            ChannelAct::Resume { window } => self.resume(by, window),
             _ => Err(Done::failed("not yet")),
         }
         .unwrap_or_else(|done| done)
@@ -111,19 +123,34 @@ impl World {
             let delivery = subscription.try_recv();
             return Ok(self.received(&handle, delivery).at(name));
         }
+        if self.is_request(name) {
+            return self.answer(by, name);
+        }
         Err(Done::failed(format!("there is no inbox \"{name}\": the step that makes it did not succeed")))
     }
 
     /// What a receive answered.
     pub(super) fn received(&self, handle: &AgentHandle, delivery: Delivery) -> Done {
         match delivery {
-            Delivery::Message(message) => self.message(handle, message),
-            Delivery::Empty => {
-                let mut done = Done::default();
-                done.answers.set("verdict", "empty");
-                done.answers.set("empty", true);
+            Delivery::Message(message) => {
+                let mut done = Self::describe(handle, &message);
+                done.yields = Some(Kept::Message(Arc::new(message)));
                 done
             }
+            other => Self::nothing_received(&other),
+        }
+    }
+
+    /// A receive that handed nothing over.
+    pub(super) fn nothing_received<T>(delivery: &Delivery<T>) -> Done {
+        let empty = || {
+            let mut done = Done::default();
+            done.answers.set("verdict", "empty");
+            done.answers.set("empty", true);
+            done
+        };
+        match delivery {
+            Delivery::Message(_) | Delivery::Empty => empty(),
             Delivery::Hold(notice) => {
                 let mut done = Done::decided(&notice.verdict);
                 done.answers.set("from", notice.from.id().as_str());
@@ -132,17 +159,13 @@ impl World {
                 done.note = Some(format!("held, {}", notice.digest));
                 done
             }
-            Delivery::Refuse(verdict) => Done::decided(&verdict),
-            Delivery::End(end) => {
-                let mut done = Done::default();
-                done.answers.set("verdict", "empty");
-                done.note = Some(end.name().to_owned());
-                done
-            }
+            Delivery::Refuse(verdict) => Done::decided(verdict),
+            Delivery::End(end) => Done { note: Some(end.name().to_owned()), ..empty() },
         }
     }
 
-    fn message(&self, handle: &AgentHandle, message: Message) -> Done {
+    /// A message as its receiver reads it.
+    pub(super) fn describe(handle: &AgentHandle, message: &Message) -> Done {
         let mut done = Done::host();
         if let Some(bytes) = handle.read(message.body()).allowed() {
             done.text(&bytes);
@@ -154,7 +177,6 @@ impl World {
         if message.missed() > 0 {
             done.note = Some(format!("{} ({} missed)", done.note.unwrap_or_default(), message.missed()));
         }
-        done.yields = Some(Kept::Message(Arc::new(message)));
         done
     }
 

@@ -56,6 +56,9 @@ impl World {
         };
         let endpoint = self.channels.bus.endpoint(&handle);
         Ok(match at.map(crate::act::Address::key) {
+            Some(Ok(key)) if matches!(act, ChannelAct::Request { blocking: true, .. }) => {
+                endpoint.explain_blocking(&key, body.as_ref())
+            }
             Some(Ok(key)) => endpoint.explain(verb, &key, body.as_ref()),
             Some(Err(_)) => endpoint.explain_malformed(verb),
             None => {

@@ -3,6 +3,7 @@
 
 mod channel;
 mod done;
+mod exchange;
 mod explain;
 mod kernel;
 mod log;

@@ -15,6 +15,7 @@ use super::{
     Performance,
     channel::Channels,
     done::Done,
+    exchange::Exchanges,
     log::{Log, Tally},
     record::Records,
     wave::Waves,
@@ -44,6 +45,7 @@ pub(super) struct World {
     pub(super) clock: ManualClock,
     log: Log,
     pub(super) channels: Channels,
+    pub(super) exchanges: Exchanges,
     pub(super) records: Records,
     pub(super) waves: Waves,
     /// Another kernel: its handles are those of principals that were never attached to this one.
@@ -119,6 +121,7 @@ impl World {
             clock,
             log,
             channels,
+            exchanges: Exchanges::default(),
             records,
             waves,
             elsewhere: None,
