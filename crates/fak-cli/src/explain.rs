@@ -13,9 +13,13 @@ const SITES: &[&[SiteInfo]] = &[
     fak_abi::READ_SITES,
     fak_adjudicate::KERNEL_SITES,
     fak_adjudicate::POLICY_SITES,
+    fak_adjudicate::RATE_SITES,
+    fak_adjudicate::BUDGET_SITES,
     fak_a2achan::SITES,
     fak_comm::BARRIER_SITES,
     fak_comm::LANE_SITES,
+    fak_sharedtask::STORE_SITES,
+    fak_sharedtask::SPACE_SITES,
 ];
 
 pub(crate) fn explain(args: &ExplainArgs, output: &mut Output) -> Result<u8, Failure> {

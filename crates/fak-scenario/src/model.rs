@@ -1,6 +1,9 @@
 //! A scenario in memory: what it sets up and what is done. How it is read is `parse`'s, how it is done `perform`'s.
 
-use std::path::{Path, PathBuf};
+use std::{
+    num::NonZeroU32,
+    path::{Path, PathBuf},
+};
 
 use fak_abi::{Id, PrincipalSpec, ShareScope, Timestamp};
 use fak_adjudicate::Policy;
@@ -71,7 +74,7 @@ pub(crate) struct Limits {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Rate {
     /// Its size.
-    pub(crate) burst: u64,
+    pub(crate) burst: NonZeroU32,
     /// Milliseconds a token takes.
     pub(crate) per_ms: u64,
 }

@@ -1,5 +1,7 @@
 //! What stands before the steps: header, agents, rules, bounds, lanes, topology, store, records, clock.
 
+use std::num::NonZeroU32;
+
 use fak_abi::{
     CapSet, Capability, Id, PrincipalKind, PrincipalSpec, ShareScope, Timestamp,
     json::{Cursor, Fields, Kind, nearest},
@@ -156,11 +158,18 @@ fn limits(cursor: Cursor<'_>) -> Parsed<Limits> {
 
 fn rate(cursor: Cursor<'_>) -> Parsed<Rate> {
     let mut fields = closed(cursor, &["burst", "per_ms"])?;
-    let positive = |cursor: Cursor<'_>| match cursor.u64()? {
-        0 => Err(Fault::from(cursor.invalid("a number of at least 1"))),
-        number => Ok(number),
-    };
-    Ok(Rate { burst: positive(fields.required("burst")?)?, per_ms: positive(fields.required("per_ms")?)? })
+    let burst = fields.required("burst")?;
+    let per = fields.required("per_ms")?;
+    Ok(Rate {
+        burst: u32::try_from(burst.u64()?)
+            .ok()
+            .and_then(NonZeroU32::new)
+            .ok_or_else(|| burst.invalid("a number from 1 to 4294967295"))?,
+        per_ms: match per.u64()? {
+            0 => return Err(per.invalid("a number of at least 1").into()),
+            number => number,
+        },
+    })
 }
 
 fn lanes(source: &Source<'_>, cursor: Cursor<'_>) -> Parsed<Taxonomy> {

@@ -1,13 +1,13 @@
 //! What a scenario is performed in: one kernel and what is built into it, the agents' handles, and what steps have kept.
 
-use std::{collections::HashMap, sync::Arc};
+use std::{collections::HashMap, sync::Arc, time::Duration};
 
 use fak_a2achan::Message;
 use fak_abi::{
     AgentHandle, CapSet, Claim, Id, PrincipalSpec, Ref, ShareScope, Taint, Testimony, Ticket, ToolCall,
     Verdict, WitnessResolver,
 };
-use fak_adjudicate::{Kernel, KernelLimits, ManualClock, PolicyRung, Rank};
+use fak_adjudicate::{Kernel, KernelLimits, ManualClock, PolicyRung, Rank, RateLimit, RateOptions, RateRung};
 use fak_agenttopo::Enforced;
 use fak_sharedtask::SharedTaskError;
 
@@ -23,7 +23,7 @@ use super::{
 use crate::{
     act::{Actor, Body, Source, Subject},
     error::{Place, Problem, ScenarioError},
-    model::Scenario,
+    model::{Rate, Scenario},
 };
 
 /// What a step kept with `save`.
@@ -96,6 +96,12 @@ impl World {
         if let Some(topology) = &setup.topology {
             let enforced = Arc::new(Enforced::new(topology.clone()));
             builder = builder.rung(Rank(0), Arc::clone(&enforced) as _).edges(enforced);
+        }
+        if let Some(Rate { burst, per_ms }) = setup.limits.rate {
+            // One bucket for each agent and address; what has no address, such as a widening, is not counted.
+            let address = Some(RateLimit { burst, per: Duration::from_millis(per_ms) });
+            let rung = RateRung::new(RateOptions { address, ..RateOptions::default() });
+            builder = builder.rung(Rank(20), Arc::new(rung));
         }
         if let Some(policy) = how.policy.as_ref().or(setup.policy.as_ref()) {
             let rung = Arc::new(PolicyRung::new(policy.clone()));
