@@ -8,8 +8,8 @@ use std::sync::Arc;
 use fak_abi::{
     Act, Admission, AgentHandle, AttachError, AuditSlot, Clock, Desk, Driver, Edges, Emitter, Engine, Event,
     EventKind, EventKinds, Id, KernelSeal, KernelTag, Needs, Opinion, Permit, Principal, PrincipalSpec,
-    Reason, Ref, Refusal, ResolveError, Resolver, RungName, Sequence, Settle, Timer, Timestamp,
-    Tool, ToolCall, Verdict, WitnessResolver,
+    Reason, Ref, Refusal, ResolveError, Resolver, RungName, Sequence, Settle, Timer, Timestamp, Tool,
+    ToolCall, Verdict, WitnessResolver,
 };
 
 use crate::attach::Roll;

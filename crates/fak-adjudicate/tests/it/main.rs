@@ -9,6 +9,7 @@ mod budget;
 mod fold;
 mod policy;
 mod policy_reference;
+mod pool;
 mod rate;
 mod refs;
 mod submit;
