@@ -8,7 +8,7 @@ use std::{
 
 use cargo_metadata::{Message, Metadata, MetadataCommand, PackageId};
 
-use crate::{error::TaskError, repo::Repo};
+use crate::{error::TaskError, repo::Repo, report::Report};
 
 /// A program that a build made.
 #[derive(Clone, Debug)]
@@ -46,7 +46,7 @@ pub(crate) fn metadata(repo: &Repo) -> Result<Metadata, TaskError> {
 }
 
 /// Builds, and returns the programs that were made or were there already.
-pub(crate) fn build(repo: &Repo, arguments: &[&str]) -> Result<Vec<Program>, TaskError> {
+fn build(repo: &Repo, arguments: &[&str]) -> Result<Vec<Program>, TaskError> {
     let metadata = metadata(repo)?;
     let mut command = Command::new(cargo());
     command.current_dir(repo.root()).args(arguments).args([
@@ -90,6 +90,21 @@ pub(crate) fn build(repo: &Repo, arguments: &[&str]) -> Result<Vec<Program>, Tas
     } else {
         let stderr = "what the compiler said is above".to_owned();
         Err(TaskError::Command { command: shown, status: status.to_string(), stderr })
+    }
+}
+
+/// Builds as [`build`] does; a build that fails is a finding and makes no programs, so that other checks still answer.
+pub(crate) fn build_or_report(
+    repo: &Repo,
+    arguments: &[&str],
+    report: &mut Report,
+) -> Result<Vec<Program>, TaskError> {
+    match build(repo, arguments) {
+        Err(TaskError::Command { command, status, stderr }) => {
+            report.finding(format!("`{command}`"), format!("failed ({status}): {stderr}"), "make it build");
+            Ok(Vec::new())
+        }
+        other => other,
     }
 }
 

@@ -21,7 +21,7 @@ pub(crate) struct Options {
 /// Runs them.
 pub(crate) fn check(repo: &Repo, options: &Options) -> Result<Report, TaskError> {
     let mut report = Report::new("examples");
-    let mut programs = cargo::build(repo, &["build", "--workspace", "--examples"])?;
+    let mut programs = cargo::build_or_report(repo, &["build", "--workspace", "--examples"], &mut report)?;
     programs.retain(|program| program.place == Place::Examples);
     if programs.is_empty() {
         report.missing("example programs in crates/*/examples");

@@ -22,3 +22,7 @@ pub use combine::Combined;
 pub use enforce::Enforced;
 pub use error::TopoError;
 pub use topology::{Neighbors, Topology};
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

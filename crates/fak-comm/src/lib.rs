@@ -39,3 +39,7 @@ pub use lease::{LANE_SITES, LaneArbiter, Lease, LeaseRefusal, Leased};
 pub use reduce::{Output, Reduced, Reduction, Tally};
 pub use spawn::{Membership, Spawn, Waves};
 pub use split::Part;
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

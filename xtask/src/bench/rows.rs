@@ -81,8 +81,21 @@ pub(super) const ROWS: &[Comparison] = &[
         1.1,
     ),
     KERNEL.row(3, "decide on 2 threads at once", "row3_threads").carries("threads_2", "threads_1", 2.0, 1.8),
+    WAVES.row(17, "group of 100,000", "row17_group_100000").costs("group", "sort", 2.0),
+    WAVES.row(17, "barrier of 1,000, a rank", "row17_barrier_1000").takes(
+        "barrier",
+        1_000.0,
+        "ns a rank",
+        3_000.0,
+    ),
+    TOPOLOGY
+        .row(17, "declare 20,000 nodes, 100,000 edges", "row17_declare_100000")
+        .costs("declare", "petgraph", 3.0),
+    TOPOLOGY.row(17, "the same, by rank", "row17_declare_ranks_100000").costs("declare", "petgraph", 3.0),
 ];
 
+const WAVES: Bench = Bench { package: "fak-comm", bench: "waves" };
+const TOPOLOGY: Bench = Bench { package: "fak-agenttopo", bench: "declare" };
 const KERNEL: Bench = Bench { package: "fak-adjudicate", bench: "decide" };
 
 /// A bench target.
@@ -115,6 +128,12 @@ impl Row {
     /// The subject, doing so many times the work an iteration, has at least so many times the rival's throughput.
     const fn carries(self, subject: &'static str, rival: &'static str, work: f64, least: f64) -> Comparison {
         self.compare(subject, rival, Measure::Rate(work), Bound::AtLeast(least))
+    }
+
+    /// The subject takes at most so many of a unit that has so many nanoseconds.
+    const fn takes(self, subject: &'static str, each: f64, unit: &'static str, most: f64) -> Comparison {
+        let bound = Bound::AtMost(most);
+        Comparison { rival: None, ..self.compare(subject, subject, Measure::Own(each, unit), bound) }
     }
 
     const fn compare(

@@ -53,8 +53,8 @@ pub(crate) fn run(repo: &Repo, options: &Options) -> Result<bool, TaskError> {
         vec![layering::check(repo)?, tidy::check(repo)?, schemas::check(repo)?, fixtures::check(repo)?];
     checks.push(examples::check(repo, &examples::Options::default())?);
 
-    let fak = program(repo)?;
     let mut report = Report::new("scenarios");
+    let fak = program(repo, &mut report)?;
     let scenarios = scenarios::perform(repo, fak.as_ref(), &mut report)?;
     negatives::check(repo, fak.as_ref(), &mut report)?;
     checks.push(report);
@@ -73,7 +73,7 @@ pub(crate) fn run(repo: &Repo, options: &Options) -> Result<bool, TaskError> {
 
     let mut report = Report::new("clauses");
     let citing = tests::citing(repo, &mut report)?;
-    let tests = tests::Tests::load(repo, options.test_log.as_deref(), &citing)?;
+    let tests = tests::Tests::load(repo, options.test_log.as_deref(), &citing, &mut report)?;
     let clauses = clauses(repo, &checks, &scenarios, &citing, &tests, &mut report)?;
     let covered = report.passed();
     checks.push(report);
@@ -120,8 +120,8 @@ fn clauses(
 }
 
 /// The `fak` program, built from this tree; there may be no such target yet.
-fn program(repo: &Repo) -> Result<Option<Program>, TaskError> {
-    let programs = cargo::build(repo, &["build", "--package", "fak-cli", "--bins"])?;
+fn program(repo: &Repo, report: &mut Report) -> Result<Option<Program>, TaskError> {
+    let programs = cargo::build_or_report(repo, &["build", "--package", "fak-cli", "--bins"], report)?;
     Ok(programs.into_iter().find(|program| program.place == Place::Source && program.target == "fak"))
 }
 

@@ -34,6 +34,9 @@ pub(super) fn perform(
     fak: Option<&Program>,
     report: &mut Report,
 ) -> Result<Vec<Performed>, TaskError> {
+    if fak.is_none() {
+        report.missing("the `fak` program");
+    }
     let mut performed = Vec::new();
     for folder in FOLDERS {
         let files = scenario_files(repo, folder)?;

@@ -161,3 +161,47 @@ fn known(number: Number, clauses: &[Clause], place: &str, report: &mut Report) {
         );
     }
 }
+
+#[cfg(test)]
+mod unit {
+    use super::{
+        super::{
+            clauses::clauses,
+            tests::unit::{citing_f, made_up},
+        },
+        *,
+    };
+
+    const TEXT: &str = "## 1. One\n1.1 First.\n1.2 Second.\n";
+    const PASSED: &str = "Running it (a-1)\ntest m::f ... ok";
+
+    /// The faults of a table with one scenario and one test, by what they cite.
+    fn faults(scenario: &str, held: bool, test: &str, log: &str) -> Vec<String> {
+        let mut report = Report::new("x");
+        let clauses = clauses(TEXT, &mut report);
+        let scenario = Performed { file: "s.json".to_owned(), clauses: citations(scenario), held };
+        let tests = made_up(&["m::f"], log);
+        build(&clauses, &[], &[scenario], &[citing_f(test)], &tests, &mut report);
+        report.findings.into_iter().map(|finding| format!("{}: {}", finding.place, finding.what)).collect()
+    }
+
+    #[test]
+    fn every_clause_needs_a_witness_that_holds() {
+        assert_eq!(faults("§1.1", true, "§1.2", PASSED), [""; 0]);
+        assert_eq!(
+            faults("§1.1", false, "§1.2", PASSED),
+            ["docs/protocol.md §1.1: nothing bears witness to \"First\""]
+        );
+        assert_eq!(faults("§1.1, §1.2", true, "§1.2", "").len(), 1, "a test that did not run is named");
+        assert_eq!(faults("§1.1", true, "§1.2", "").len(), 2, "and bears no witness");
+    }
+
+    #[test]
+    fn a_witness_of_an_unknown_clause_is_a_fault() {
+        assert_eq!(
+            faults("§1.1, §1.2, §7.7", true, "§1.1", PASSED),
+            ["s.json: cites §7.7, which docs/protocol.md does not have"]
+        );
+        assert_eq!(faults("§1.1, §1.2, §1", true, "§1", PASSED), [""; 0], "a section may be cited");
+    }
+}

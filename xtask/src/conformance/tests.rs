@@ -63,8 +63,13 @@ pub(super) enum Known {
 impl Tests {
     /// Builds the tests and lists them. How they ended is read from a log of `cargo test`, or found by running those that
     /// `citing` names.
-    pub(super) fn load(repo: &Repo, log: Option<&Path>, citing: &[Citing]) -> Result<Self, TaskError> {
-        let mut programs = cargo::build(repo, &["test", "--workspace", "--no-run"])?;
+    pub(super) fn load(
+        repo: &Repo,
+        log: Option<&Path>,
+        citing: &[Citing],
+        report: &mut Report,
+    ) -> Result<Self, TaskError> {
+        let mut programs = cargo::build_or_report(repo, &["test", "--workspace", "--no-run"], report)?;
         programs.retain(|program| program.tests);
         let mut tests = Self { programs, listed: Vec::new(), ended: BTreeMap::new() };
         for program in &tests.programs {
@@ -266,8 +271,48 @@ fn function_name(code: &str) -> Option<String> {
 }
 
 #[cfg(test)]
-mod unit {
+pub(super) mod unit {
     use super::*;
+
+    /// One program of the package `a` that lists `tests`, and a log of its run.
+    pub(in crate::conformance) fn made_up(tests: &[&str], log: &str) -> Tests {
+        let program = Program {
+            package: "a".to_owned(),
+            folder: "/".into(),
+            place: Place::Source,
+            target: "a".to_owned(),
+            tests: true,
+            path: "/t/deps/a-1".into(),
+        };
+        let listed = vec![tests.iter().map(ToString::to_string).collect()];
+        let mut tests = Tests { programs: vec![program], listed, ended: BTreeMap::new() };
+        tests.read(log);
+        tests
+    }
+
+    /// A test function `f` of the module `m` that cites what its comment says.
+    pub(in crate::conformance) fn citing_f(comment: &str) -> Citing {
+        let at = Site { in_tests: false, module: "m".to_owned(), function: "f".to_owned() };
+        let (place, package) = ("crates/a/src/m.rs:1".to_owned(), "a".to_owned());
+        Citing { place, package, at, clauses: citations(comment), incidents: incidents::cited(comment) }
+    }
+
+    #[test]
+    fn a_log_tells_which_tests_of_which_program_passed() {
+        let known = |log: &str| match made_up(&["m::tests::f"], log).known(&citing_f("")) {
+            Known::Passed(_) => "passed",
+            Known::Failed(_) => "failed",
+            Known::NotRun(_) => "not run",
+            Known::Absent => "absent",
+        };
+        let running = "     Running unittests src/lib.rs (target/debug/deps/a-1)\n";
+        assert_eq!(known(&format!("{running}test m::tests::f ... ok")), "passed");
+        assert_eq!(known(&format!("{running}test m::tests::f ... FAILED")), "failed");
+        assert_eq!(known(&format!("{running}a line (of output)\ntest m::tests::f ... ok")), "passed");
+        assert_eq!(known("     Running x (target/debug/deps/b-2)\ntest m::tests::f ... ok"), "not run");
+        assert_eq!(known(&format!("{running}   Doc-tests a\ntest m::tests::f ... ok")), "not run");
+        assert!(matches!(made_up(&["m::g"], "").known(&citing_f("")), Known::Absent));
+    }
 
     #[test]
     fn test_functions_are_found_with_what_is_said_above_them() {

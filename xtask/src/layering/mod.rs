@@ -1,6 +1,7 @@
 //! `cargo xtask layering`: every edge between crates of the workspace goes down the layers, towards `fak-abi`, and is one of
-//! those drawn. What the layers are is in `table`; how an edge is judged is in `judge`.
+//! those drawn. What the layers are is in `table`; how an edge is judged is in `judge`; that they are drawn so is `drawing`'s.
 
+mod drawing;
 mod judge;
 mod table;
 
@@ -29,5 +30,9 @@ pub(crate) fn check(repo: &Repo) -> Result<Report, TaskError> {
     let own = edges.iter().filter(|edge| crates.contains(&edge.to)).count();
     report.fact(format!("{} crates, {own} edges between them", crates.len()));
     report.findings = judge::judge(&crates, &edges);
+    match repo.text_if_there(&repo.path(drawing::FILE))? {
+        Some(text) => drawing::check(&text, &mut report),
+        None => report.missing(drawing::FILE),
+    }
     Ok(report)
 }

@@ -30,7 +30,7 @@ impl Shown {
         let encoded = match self {
             Self::Nothing => return Value::new(Kind::Null),
             Self::Text(text) => return (&**text).into(),
-            Self::Decision(entry) => entry.encoded.to_vec(),
+            Self::Decision(entry) => DecisionEntry::labelled(entry).encoded.to_vec(),
             Self::Note(entry) => {
                 let body = &entry.note.body_ref;
                 if !sight.sees(body.taint, body.scope, &entry.note.author) {

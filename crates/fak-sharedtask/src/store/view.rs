@@ -123,16 +123,6 @@ impl TaskView {
     }
 }
 
-impl DecisionEntry {
-    /// The entry without unknown members, which nobody labelled; shared if it has none.
-    fn labelled(entry: &Arc<Self>) -> Arc<Self> {
-        if entry.decision.rest.is_empty() {
-            return Arc::clone(entry);
-        }
-        Arc::new(Self::new(Decision { rest: Vec::new(), ..entry.decision.clone() }))
-    }
-}
-
 /// One event as one reader may see it.
 #[derive(Debug, Clone)]
 pub enum EventView {

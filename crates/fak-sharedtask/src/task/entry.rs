@@ -52,6 +52,16 @@ impl DecisionEntry {
     }
 }
 
+impl DecisionEntry {
+    /// The entry without unknown members, which nobody labelled; shared if it has none.
+    pub(crate) fn labelled(entry: &Arc<Self>) -> Arc<Self> {
+        if entry.decision.rest.is_empty() {
+            return Arc::clone(entry);
+        }
+        Arc::new(Self::new(Decision { rest: Vec::new(), ..entry.decision.clone() }))
+    }
+}
+
 /// The body of a record, and who set it.
 #[derive(Debug, PartialEq)]
 pub(crate) struct BodyEntry {

@@ -45,7 +45,7 @@ fn every_worked_fixture_survives() {
                 let read = <$t>::parse(text, &limits).unwrap_or_else(|e| panic!("{path}: {e}"));
                 let written = read.to_json();
                 assert_eq!(serde_json::from_slice::<serde_json::Value>(&written).unwrap(), value, "{path}");
-                assert_eq!(<$t>::parse(&written, &limits).unwrap(), read);
+                assert_eq!(<$t>::parse(&written, &limits).unwrap().to_json(), written, "{path}");
             }};
         }
         match value["schema"].as_str().unwrap() {
