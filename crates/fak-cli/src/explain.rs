@@ -13,6 +13,7 @@ const SITES: &[&[SiteInfo]] = &[
     fak_abi::READ_SITES,
     fak_adjudicate::KERNEL_SITES,
     fak_adjudicate::POLICY_SITES,
+    fak_adjudicate::POOL_SITES,
     fak_adjudicate::RATE_SITES,
     fak_adjudicate::BUDGET_SITES,
     fak_a2achan::SITES,

@@ -126,6 +126,11 @@ impl World {
         if self.is_request(name) {
             return self.answer(by, name);
         }
+        if let Some(group) = self.waves.groups.get(name) {
+            let endpoint = self.channels.bus.endpoint(&handle);
+            let delivery = endpoint.try_recv_group(group.group().name());
+            return Ok(self.received(&handle, delivery).at(format!("group:{name:?}")));
+        }
         Err(Done::failed(format!("there is no inbox \"{name}\": the step that makes it did not succeed")))
     }
 

@@ -2,12 +2,18 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
-use fak_abi::{Address, Claim, Gate as _, Id, MetaValue, Outcome, Rider, ShareScope, Tool, ToolCall};
+use fak_abi::{
+    Address, AgentHandle, Claim, Digest, Gate as _, Id, MetaValue, Outcome, Ref, Rider, ShareScope, Tool,
+    ToolCall,
+};
 use fak_adjudicate::Kernel;
 use serde_json::Value;
 
-use super::{done::Done, world::World};
-use crate::act::{Actor, CallArgs, Evidence, KernelAct, RawJson, Subject};
+use super::{
+    done::Done,
+    world::{Kept, World},
+};
+use crate::act::{Actor, Body, CallArgs, Evidence, KernelAct, RawJson, Subject};
 
 impl World {
     pub(super) fn kernel(&mut self, by: &Actor, act: &KernelAct) -> Done {
@@ -33,7 +39,8 @@ impl World {
             KernelAct::Audit => self.audit(),
             KernelAct::Held => self.held_messages(by).unwrap_or_else(|done| done),
             KernelAct::Stats => self.stats(),
-            _ => Done::failed("not yet"),
+            KernelAct::PoolPut { body } => self.pool_put(by, body).unwrap_or_else(|done| done),
+            KernelAct::PoolGet { text } => self.pool_get(by, text).unwrap_or_else(|done| done),
         }
     }
 
@@ -56,6 +63,18 @@ impl World {
             },
         };
         Ok(Done::outcome(self.kernel.trust(&handle, &body, claim)))
+    }
+
+    fn pool_put(&mut self, by: &Actor, body: &Body) -> Result<Done, Done> {
+        let handle = self.handle(by)?;
+        let body = self.body(by, body)?;
+        Ok(pooled(&handle, self.pool.put(&handle, &body)))
+    }
+
+    /// By the digest of the text: whoever asks must know what it asks for.
+    fn pool_get(&mut self, by: &Actor, text: &str) -> Result<Done, Done> {
+        let handle = self.handle(by)?;
+        Ok(pooled(&handle, self.pool.get(&handle, Digest::of(text.as_bytes()))))
     }
 
     fn read(&mut self, by: &Actor, name: &str) -> Result<Done, Done> {
@@ -138,6 +157,19 @@ impl World {
             Err(error) => Done::failed(error.to_string()),
         }
     }
+}
+
+/// A value out of the pool, as its reader sees it.
+fn pooled(handle: &AgentHandle, outcome: Outcome<Ref>) -> Done {
+    let mut done = Done::outcome(outcome);
+    if let Some(Kept::Ref(body)) = &done.yields {
+        let (taint, read) = (body.taint(), handle.read(body).allowed());
+        done.answers.set("taint", taint.name());
+        if let Some(bytes) = read {
+            done.text(&bytes);
+        }
+    }
+    done
 }
 
 /// What the host did, or why it could not.

@@ -7,7 +7,9 @@ use fak_abi::{
     AgentHandle, CapSet, Claim, Id, PrincipalSpec, Ref, ShareScope, Taint, Testimony, Ticket, ToolCall,
     Verdict, WitnessResolver,
 };
-use fak_adjudicate::{Kernel, KernelLimits, ManualClock, PolicyRung, Rank, RateLimit, RateOptions, RateRung};
+use fak_adjudicate::{
+    Kernel, KernelLimits, ManualClock, PolicyRung, Pool, PoolOptions, Rank, RateLimit, RateOptions, RateRung,
+};
 use fak_agenttopo::Enforced;
 use fak_sharedtask::SharedTaskError;
 
@@ -42,6 +44,7 @@ pub(super) enum Kept {
 /// Where the acts happen.
 pub(super) struct World {
     pub(super) kernel: Arc<Kernel>,
+    pub(super) pool: Arc<Pool>,
     pub(super) clock: ManualClock,
     log: Log,
     pub(super) channels: Channels,
@@ -110,7 +113,9 @@ impl World {
                 .admitter(Rank(10), Arc::clone(&rung) as _)
                 .grants(rung);
         }
+        let pool = Arc::new(Pool::new(PoolOptions::default()));
         let kernel = builder
+            .driver(Arc::clone(&pool) as _)
             .driver(channels.bus.driver())
             .driver(records.store.driver())
             .driver(records.space.driver())
@@ -124,6 +129,7 @@ impl World {
             .map_err(|error| setup_error(scenario, "", &error.to_string()))?;
         let mut world = Self {
             kernel,
+            pool,
             clock,
             log,
             channels,
