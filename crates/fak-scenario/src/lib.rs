@@ -18,7 +18,7 @@ mod report;
 pub use self::{
     error::{Place, Problem, ScenarioError},
     expect::Mismatch,
-    load::{FILE_LIMIT, Reach, find, read},
+    load::{FILE_LIMIT, Reach, find, read, read_policy},
     model::Scenario,
     perform::{Explaining, Performance},
     render::{RunReport, Style},
