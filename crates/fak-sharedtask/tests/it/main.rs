@@ -1,7 +1,10 @@
-//! The shared record from outside: envelopes, journals, merges, acts.
+//! The shared record from outside: envelopes, journals, merges, acts, cells.
 
 mod acts;
+mod bad_input;
+mod cells;
 mod interop;
+mod journals;
 mod merge;
 mod properties;
 mod reference;
