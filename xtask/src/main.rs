@@ -3,8 +3,10 @@
 //! Nothing of the product lives here; nothing of the product depends on it.
 
 mod bench;
+mod cargo;
 mod conformance;
 mod error;
+mod examples;
 mod fixtures;
 mod layering;
 mod out;
@@ -37,6 +39,8 @@ enum Task {
     Schemas,
     /// Peer fixtures validate, with pinned counts; negative fixtures fail where they say
     Fixtures,
+    /// Each example program runs and prints what is kept beside it
+    Examples(examples::Options),
     /// All of the above, every scenario, the documents and the clause table
     Conformance(conformance::Options),
     /// Run criterion groups and compare their ratios with the targets
@@ -62,6 +66,7 @@ fn run(task: Task) -> Result<bool, TaskError> {
         Task::Tidy => tidy::check(&repo)?,
         Task::Schemas => schemas::check(&repo)?,
         Task::Fixtures => fixtures::check(&repo)?,
+        Task::Examples(options) => examples::check(&repo, &options)?,
         Task::Conformance(options) => return conformance::run(&repo, &options),
         Task::Bench(options) => return bench::run(&repo, &options),
     };

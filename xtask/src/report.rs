@@ -15,8 +15,8 @@ pub(crate) struct Finding {
     pub(crate) fix: String,
 }
 
-/// How a check ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+/// How a check ended, best first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Status {
     /// Everything looked at is right, and everything that must exist was there to be looked at.

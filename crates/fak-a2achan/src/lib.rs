@@ -1,1 +1,53 @@
 //! Adjudicated channels between agents: mailboxes, publish / subscribe, request / reply.
+//!
+//! A host builds a [`Bus`], hands its [driver](Bus::driver) to a kernel, and gives each attached
+//! agent an [`Endpoint`]. Every act of an endpoint is a tool call that the kernel folds over its
+//! rungs first (§1); the floor of §4.3 is this crate's own rung, `a2achan/gate`.
+//!
+//! # Architecture invariants
+//! No async runtime: waits are plain futures, deadlines come in through the kernel's timer. No
+//! user code (rungs, admitters, topologies, clocks, wakers) runs under a lock of this crate. No
+//! method takes a sender's name. A refusal allocates nothing, lease and ring refusals excepted.
+
+mod account;
+mod binding;
+mod bus;
+mod channel;
+mod config;
+mod core;
+mod dead;
+mod delivery;
+mod driver;
+mod endpoint;
+mod entry;
+mod explain;
+mod gate;
+mod hash;
+mod held;
+mod idempotency;
+mod mailbox;
+mod message;
+mod publish;
+mod recv;
+mod request;
+mod route;
+mod send;
+mod sites;
+mod stats;
+mod subscription;
+mod sync;
+mod topic;
+
+pub use binding::Binding;
+pub use bus::{Bus, Depth};
+pub use channel::Channel;
+pub use config::{Addressing, BusConfig, ConfigError, Limits};
+pub use delivery::{Delivery, End};
+pub use endpoint::Endpoint;
+pub use held::HeldMessage;
+pub use message::{Cause, DeadLetter, HeldNotice, Message};
+pub use publish::Publication;
+pub use send::SendOptions;
+pub use sites::SITES;
+pub use stats::Tally;
+pub use subscription::Subscription;

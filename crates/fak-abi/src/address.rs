@@ -163,7 +163,7 @@ impl fmt::Display for Address<'_> {
 }
 
 /// An [`Address`] that outlives the call.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub enum OwnedAddress {
     /// Nothing.
     #[default]

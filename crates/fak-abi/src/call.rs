@@ -240,6 +240,12 @@ impl<'a> ToolCall<'a> {
         self.recipient
     }
 
+    /// True if anything rides along.
+    #[must_use]
+    pub const fn has_rider(&self) -> bool {
+        self.rider.is_some()
+    }
+
     /// When the act stops being wanted.
     #[must_use]
     pub fn deadline(&self) -> Option<Timestamp> {

@@ -8,6 +8,7 @@ use crate::closed::closed_enum;
 use crate::digest::Digest;
 use crate::id::Id;
 use crate::principal::{Principal, PrincipalKind};
+use crate::reference::Ref;
 use crate::taint::{ShareScope, Taint};
 use crate::time::Timestamp;
 use crate::verdict::Verdict;
@@ -88,6 +89,8 @@ pub struct Event<'a> {
     pub address: Address<'a>,
     /// The digest of the body, where it was already known.
     pub digest: Option<Digest>,
+    /// The body itself, where it is at hand: an observer that needs the digest pays for the hash.
+    pub body: Option<&'a Ref>,
     /// Taint and scope of the value the event is about, after it.
     pub label: Option<(Taint, ShareScope)>,
     /// What was decided.
@@ -108,6 +111,7 @@ impl Event<'_> {
             tool: None,
             address: Address::None,
             digest: None,
+            body: None,
             label: None,
             verdict: None,
             cause: "",

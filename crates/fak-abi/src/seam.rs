@@ -82,6 +82,13 @@ pub trait Adjudicator: Send + Sync {
     fn sites(&self) -> &'static [SiteInfo] {
         &[]
     }
+
+    /// What there is to say about its refusal of `call` beyond the site's advice: the missing edge,
+    /// the nearest known name (§3.5). Asked by explain alone. It names only principals that share a
+    /// fleet or tenant with the asker.
+    fn hint(&self, _call: &ToolCall<'_>) -> Option<String> {
+        None
+    }
 }
 
 /// The dual of [`Adjudicator`] for a result or message about to enter a context (§2.9, §4.4).

@@ -4,15 +4,16 @@ use fak_abi::{
     Explanation, Opinion, RungName, RungOpinion, SiteInfo, Tool, ToolCall, Verdict, VerdictKind, json,
 };
 
-use crate::fold::ask;
+use crate::fold::{ask, walk};
 use crate::kernel::Kernel;
 use crate::sites;
 
 impl Kernel {
     pub(crate) fn explain_call(&self, call: &ToolCall<'_>) -> Explanation {
-        let chain = match self.precheck(call) {
-            Ok(chain) => chain,
-            Err((refusal, by)) => {
+        let chain = match self.ready(call) {
+            Some(chain) => chain,
+            None => {
+                let (refusal, by) = self.unready(call);
                 let site = Self::site(refusal.site.check()).copied();
                 let next = self.next_step(call, site, refusal.reason.advice());
                 let empty = Explanation {
@@ -38,7 +39,7 @@ impl Kernel {
                 },
             })
             .collect();
-        let verdict = match self.judge(chain, call) {
+        let verdict = match self.conclude(walk(chain, call, &desk), chain, call) {
             Ok((by, None)) => Verdict::allow(by),
             Ok((by, Some(args))) => Verdict::Transform { args, by },
             Err((refusal, by)) => Verdict::deny(refusal, by),
@@ -49,7 +50,13 @@ impl Kernel {
             of_rungs.chain(sites::KERNEL_SITES).find(|info| info.check == check).copied()
         });
         let advice = verdict.reason().map_or("nothing: the act is allowed", fak_abi::Reason::advice);
-        let next = self.next_step(call, site, advice);
+        let mut next = self.next_step(call, site, advice);
+        let decider =
+            chain.rungs.iter().find(|rung| verdict.refusal().is_some() && rung.name == verdict.by());
+        let hint = decider.and_then(|rung| self.guarded(|| rung.judge.hint(call)).flatten());
+        if let Some(hint) = hint {
+            next = format!("{next}; {hint}");
+        }
         Explanation { rungs, verdict, site, next }
     }
 

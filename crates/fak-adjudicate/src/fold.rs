@@ -22,9 +22,20 @@ pub(crate) enum Folded {
     Panic(RungName),
 }
 
-/// What a walk has seen so far. Allow and defer, the common answers, touch almost nothing.
+/// What a walk comes to. Allow is the common answer and carries the least.
+pub(crate) enum Walk {
+    Allow(RungName),
+    Deny(Refusal, RungName),
+    /// Something else was said: to be concluded out of the hot path.
+    Rare(Box<Rare>),
+    /// Nobody had an opinion.
+    Nobody,
+    Panic(RungName),
+}
+
+/// The uncommon opinions of a walk.
 #[derive(Default)]
-struct Seen {
+pub(crate) struct Rare {
     allow: Option<RungName>,
     indeterminate: Option<RungName>,
     transform: Option<(Ref, RungName)>,
@@ -32,69 +43,84 @@ struct Seen {
     claims: Vec<(Box<Claim>, RungName)>,
 }
 
-/// Folds the opinions of `chain` on `call`.
+/// Walks `chain`: asks each rung until one denies.
 #[inline]
-pub(crate) fn fold(
-    chain: &Chain,
-    call: &ToolCall<'_>,
-    desk: &Desk<'_>,
-    witnesses: &[Box<dyn WitnessResolver>],
-) -> Folded {
-    if chain.rungs.is_empty() {
-        return Folded::Deny(Refusal::new(Reason::DefaultDeny, sites::EMPTY.site()), EMPTY_POLICY);
-    }
+pub(crate) fn walk(chain: &Chain, call: &ToolCall<'_>, desk: &Desk<'_>) -> Walk {
     // One landing pad for the whole walk; the cell says which rung was being asked.
-    let asked = Cell::new(EMPTY_POLICY);
-    catch_unwind(AssertUnwindSafe(|| walk(chain, call, desk, witnesses, &asked)))
-        .unwrap_or_else(|_| Folded::Panic(asked.get()))
+    let asked: Cell<Option<&Rung>> = Cell::new(None);
+    catch_unwind(AssertUnwindSafe(|| step(chain, call, desk, &asked)))
+        .unwrap_or_else(|_| Walk::Panic(asked.get().map_or(EMPTY_POLICY, |rung| rung.name)))
 }
 
 #[inline]
-fn walk(
-    chain: &Chain,
-    call: &ToolCall<'_>,
-    desk: &Desk<'_>,
-    witnesses: &[Box<dyn WitnessResolver>],
-    asked: &Cell<RungName>,
-) -> Folded {
-    let mut seen = Seen::default();
+fn step<'a>(chain: &'a Chain, call: &ToolCall<'_>, desk: &Desk<'_>, asked: &Cell<Option<&'a Rung>>) -> Walk {
+    let mut allow: Option<&Rung> = None;
+    let mut rare: Option<Box<Rare>> = None;
     for rung in &chain.rungs {
-        asked.set(rung.name);
+        asked.set(Some(rung));
         match rung.judge.judge(call, desk) {
             Opinion::Defer => {}
             Opinion::Allow => {
-                seen.allow.get_or_insert(rung.name);
+                allow.get_or_insert(rung);
             }
-            Opinion::Deny(refusal) => return Folded::Deny(refusal, rung.name),
-            rare => {
-                if let Some(end) = rarely(&mut seen, rare, rung.name, call) {
-                    return end;
+            Opinion::Deny(refusal) => return Walk::Deny(refusal, rung.name),
+            said => {
+                if let Some(refusal) = rarely(rare.get_or_insert_default(), said, rung.name, call) {
+                    return Walk::Deny(refusal, rung.name);
                 }
             }
         }
     }
-    conclude(seen, call, witnesses, asked)
+    match (rare, allow) {
+        (Some(mut rare), _) => {
+            rare.allow = allow.map(|rung| rung.name);
+            Walk::Rare(rare)
+        }
+        (None, Some(rung)) => Walk::Allow(rung.name),
+        (None, None) => Walk::Nobody,
+    }
 }
 
-/// The uncommon opinions, out of the hot loop.
+/// What a walk amounts to, once claims are resolved.
+pub(crate) fn conclude(
+    walk: Walk,
+    chain: &Chain,
+    call: &ToolCall<'_>,
+    witnesses: &[Box<dyn WitnessResolver>],
+) -> Folded {
+    match walk {
+        Walk::Allow(by) => Folded::Allow(by),
+        Walk::Deny(refusal, by) => Folded::Deny(refusal, by),
+        Walk::Panic(by) => Folded::Panic(by),
+        Walk::Nobody if chain.rungs.is_empty() => deny(Reason::DefaultDeny, sites::EMPTY, EMPTY_POLICY),
+        Walk::Nobody => deny(Reason::DefaultDeny, sites::ALL_DEFER, ALL_DEFER),
+        Walk::Rare(rare) => {
+            let asked = Cell::new(EMPTY_POLICY);
+            catch_unwind(AssertUnwindSafe(|| weigh(*rare, call, witnesses, &asked)))
+                .unwrap_or_else(|_| Folded::Panic(asked.get()))
+        }
+    }
+}
+
+/// Keeps an uncommon opinion, or refuses because of it.
 #[cold]
-fn rarely(seen: &mut Seen, opinion: Opinion, by: RungName, call: &ToolCall<'_>) -> Option<Folded> {
+fn rarely(rare: &mut Rare, opinion: Opinion, by: RungName, call: &ToolCall<'_>) -> Option<Refusal> {
     match opinion {
         Opinion::Indeterminate => {
-            seen.indeterminate.get_or_insert(by);
+            rare.indeterminate.get_or_insert(by);
         }
         Opinion::Quarantine => {
-            seen.quarantine.get_or_insert(by);
+            rare.quarantine.get_or_insert(by);
         }
-        Opinion::RequireWitness(claim) => seen.claims.push((claim, by)),
+        Opinion::RequireWitness(claim) => rare.claims.push((claim, by)),
         Opinion::Transform(args) => {
-            if seen.transform.is_some() {
-                return Some(deny(Reason::Malformed, sites::TWO_TRANSFORMS, by));
+            if rare.transform.is_some() {
+                return Some(Refusal::new(Reason::Malformed, sites::TWO_TRANSFORMS.site()));
             }
             if !within_limits(call.body(), &args) {
-                return Some(deny(Reason::TrustViolation, sites::TRANSFORM_LIMIT, by));
+                return Some(Refusal::new(Reason::TrustViolation, sites::TRANSFORM_LIMIT.site()));
             }
-            seen.transform = Some((args, by));
+            rare.transform = Some((args, by));
         }
         Opinion::Allow | Opinion::Defer | Opinion::Deny(_) => {}
     }
@@ -114,13 +140,15 @@ fn within_limits(before: Option<&Ref>, after: &Ref) -> bool {
     })
 }
 
-fn conclude(
-    seen: Seen,
+/// The uncommon opinions, most restrictive first.
+#[cold]
+fn weigh(
+    rare: Rare,
     call: &ToolCall<'_>,
     witnesses: &[Box<dyn WitnessResolver>],
     asked: &Cell<RungName>,
 ) -> Folded {
-    let Seen { allow, indeterminate, transform, quarantine, claims } = seen;
+    let Rare { allow, indeterminate, transform, quarantine, claims } = rare;
     // A refutation anywhere outweighs a claim that is merely unconfirmed (§3.4).
     let (mut witnessed, mut unconfirmed) = (None, None);
     for (claim, by) in &claims {

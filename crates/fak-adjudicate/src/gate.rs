@@ -6,12 +6,13 @@ use std::task::{Context, Poll};
 
 use bytes::Bytes;
 use fak_abi::{
-    Admission, AgentHandle, Charge, Claim, Claiming, Clock, Event, EventKind, Explanation, Gate, Host, Id,
-    KernelTag, Opinion, Outcome, OwnedCall, Peer, Principal, Reason, Ref, Refusal, Resolver, ShareScope,
-    Taint, Ticket, TicketError, Timer, Tool, ToolCall, ToolResult, ToolToken, Verdict,
+    Admission, AgentHandle, AuditSlot, Charge, Claim, Claiming, Clock, Event, EventKind, Explanation, Gate,
+    Host, Id, KernelTag, Needs, Opinion, Outcome, OwnedCall, Peer, Permit, Principal, Reason, Ref, Refusal,
+    Resolver, ShareScope, Taint, Ticket, TicketError, Timer, Tool, ToolCall, ToolResult, ToolToken, Verdict,
 };
 
-use crate::fold;
+use crate::chain::Chain;
+use crate::fold::{self, Walk, walk};
 use crate::kernel::{DETACHED, KERNEL, Kernel};
 use crate::pending::Admitted;
 use crate::sites;
@@ -23,18 +24,24 @@ impl Gate for Kernel {
 
     #[inline]
     fn decide(&self, call: &ToolCall<'_>) -> Verdict {
-        let act = as_act(call);
-        let cleared = match self.admission(act.as_ref().unwrap_or(call)) {
-            Admission::Refuse(verdict) => return verdict,
-            Admission::Permit(permit) => match permit.charge() {
-                Charge::Refuse(verdict) => return verdict,
-                Charge::Cleared(cleared) => cleared,
-            },
+        if let Some(act) = as_act(call) {
+            return self.decide(&act);
+        }
+        if self.observes() {
+            return match self.admission(call) {
+                Admission::Refuse(verdict) => verdict,
+                Admission::Permit(permit) => finish(permit),
+            };
+        }
+        // Nobody keeps books: the walk is all there is to do, unless a rung counts.
+        let Some(chain) = self.ready(call) else {
+            let (refusal, by) = self.unready(call);
+            return Verdict::deny(refusal, by);
         };
-        let args = cleared.transformed().cloned();
-        match (cleared.allow(0), args) {
-            (Verdict::Allow { by }, Some(args)) => Verdict::Transform { args, by },
-            (verdict, _) => verdict,
+        match walk(chain, call, &self.desk()) {
+            Walk::Allow(by) if !chain.counts => Verdict::allow(by),
+            Walk::Deny(refusal, by) => Verdict::deny(refusal, by),
+            rest => self.decide_rest(rest, chain, call),
         }
     }
 
@@ -218,11 +225,36 @@ fn as_act<'a>(call: &ToolCall<'a>) -> Option<ToolCall<'a>> {
     }
 }
 
+/// An act that is complete with its decision.
+fn finish(permit: Permit<'_>) -> Verdict {
+    match permit.charge() {
+        Charge::Refuse(verdict) => verdict,
+        Charge::Cleared(cleared) => {
+            let args = cleared.transformed().cloned();
+            match (cleared.allow(0), args) {
+                (Verdict::Allow { by }, Some(args)) => Verdict::Transform { args, by },
+                (verdict, _) => verdict,
+            }
+        }
+    }
+}
+
 fn once(ticket: &Ticket, result: ToolResult) -> Result<ToolResult, TicketError> {
     if ticket.spend() { Ok(result) } else { Err(TicketError::Spent) }
 }
 
 impl Kernel {
+    /// An unobserved decision that is more than a walk.
+    fn decide_rest(&self, rest: Walk, chain: &Chain, call: &ToolCall<'_>) -> Verdict {
+        match self.conclude(rest, chain, call) {
+            Err((refusal, by)) => Verdict::deny(refusal, by),
+            Ok((by, args)) => {
+                let needs = Needs { counts: chain.counts, observed: false };
+                finish(Permit::new(self, call, by, needs, AuditSlot::None).transform(args))
+            }
+        }
+    }
+
     fn mine(&self, agent: &AgentHandle, ticket: &Ticket) -> Result<(), TicketError> {
         let tag = self.seal().tag();
         if ticket.tag() == tag && agent.tag() == tag { Ok(()) } else { Err(TicketError::Foreign) }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use fak_abi::{
     Act, Admission, AgentHandle, AttachError, AuditSlot, Clock, Desk, Driver, Edges, Emitter, Engine, Event,
     EventKind, EventKinds, Id, KernelSeal, KernelTag, Needs, Opinion, Permit, Principal, PrincipalSpec,
-    Reason, Ref, Refusal, ResolveError, Resolver, RungName, Sequence, Settle, SiteInfo, Timer, Timestamp,
+    Reason, Ref, Refusal, ResolveError, Resolver, RungName, Sequence, Settle, Timer, Timestamp,
     Tool, ToolCall, Verdict, WitnessResolver,
 };
 
@@ -16,7 +16,7 @@ use crate::attach::Roll;
 use crate::builder::KernelBuilder;
 use crate::chain::{Chain, Chains};
 use crate::clock::{SystemClock, SystemTimer};
-use crate::fold::{Folded, fold, refold_floor};
+use crate::fold::{Folded, Walk, conclude, refold_floor, walk};
 use crate::pending::Pending;
 use crate::seams::{Auditor, Reservation};
 use crate::sites;
@@ -27,6 +27,9 @@ pub(crate) const KERNEL: RungName = "kernel";
 pub(crate) const DETACHED: RungName = "detached";
 /// Stamped on what the audit log refuses (§3.6).
 pub(crate) const AUDIT: RungName = "audit";
+
+/// The rung that allows, with what a transform leaves; or the refusal.
+pub(crate) type Judged = Result<(RungName, Option<Ref>), (Refusal, RungName)>;
 
 /// One kernel: the rungs, engines and principals that belong together. Two kernels share nothing.
 ///
@@ -39,6 +42,8 @@ pub struct Kernel {
     witnesses: Vec<Box<dyn WitnessResolver>>,
     emitters: Vec<Box<dyn Emitter>>,
     wanted: EventKinds,
+    /// An audit log is installed, or an emitter wants every decision.
+    observed: bool,
     pub(crate) edges: Vec<Arc<dyn Edges>>,
     audit: Option<Arc<dyn Auditor>>,
     pub(crate) pending: Pending,
@@ -82,6 +87,7 @@ impl Kernel {
             witnesses,
             emitters,
             wanted,
+            observed: audit.is_some() || wanted.holds(EventKind::Decide),
             edges,
             audit,
             pending,
@@ -197,45 +203,55 @@ impl Kernel {
         self.announce(|at| Event { cause: by, ..Event::new(EventKind::Panic, at) }, EventKind::Panic);
     }
 
-    /// What must hold of a call before any rung is asked (§4.3 row 0, §3.3).
+    /// The chain of a call that may be folded at all; `None` if [`Kernel::unready`] refuses it
+    /// (§4.3 row 0, §3.3).
     #[inline]
-    pub(crate) fn precheck(&self, call: &ToolCall<'_>) -> Result<&Chain, (Refusal, RungName)> {
-        let deny = |reason, site: SiteInfo, by| Err((Refusal::new(reason, site.site()), by));
+    pub(crate) fn ready(&self, call: &ToolCall<'_>) -> Option<&Chain> {
         let principal = call.principal();
-        if principal.tag() != self.seal().tag() {
-            return deny(Reason::TrustViolation, sites::FOREIGN, KERNEL);
-        }
-        if !principal.is_attached() {
-            return deny(Reason::DefaultDeny, sites::DETACHED, DETACHED);
+        if principal.tag() != self.seal().tag() || !principal.is_attached() {
+            return None;
         }
         match call.tool() {
             Tool::Act(act) => self.seal().acted(principal, act),
-            Tool::Outside(token) if token.tag() != self.seal().tag() => {
-                return deny(Reason::UnknownTool, sites::FOREIGN_TOOL, KERNEL);
-            }
+            Tool::Outside(token) if token.tag() != self.seal().tag() => return None,
             Tool::Outside(_) => {}
         }
-        if call.is_cancelled() || call.deadline().is_some_and(|deadline| self.clock.now() >= deadline) {
-            return deny(Reason::Misroute, sites::EXPIRED, KERNEL);
+        if call.has_rider() && self.is_over(call) {
+            return None;
         }
-        self.chains
-            .of(call.tool())
-            .ok_or((Refusal::new(Reason::UnknownTool, sites::UNKNOWN_TOOL.site()), KERNEL))
+        self.chains.of(call.tool())
     }
 
-    /// The fold with what a transform asks for besides.
-    #[inline]
-    pub(crate) fn judge(
-        &self,
-        chain: &Chain,
-        call: &ToolCall<'_>,
-    ) -> Result<(RungName, Option<Ref>), (Refusal, RungName)> {
-        let desk = self.desk();
-        match fold(chain, call, &desk, &self.witnesses) {
+    #[cold]
+    fn is_over(&self, call: &ToolCall<'_>) -> bool {
+        call.is_cancelled() || call.deadline().is_some_and(|deadline| self.clock.now() >= deadline)
+    }
+
+    /// Why a call may not be folded.
+    #[cold]
+    pub(crate) fn unready(&self, call: &ToolCall<'_>) -> (Refusal, RungName) {
+        let tag = self.seal().tag();
+        let (reason, site, by) = if call.principal().tag() != tag {
+            (Reason::TrustViolation, sites::FOREIGN, KERNEL)
+        } else if !call.principal().is_attached() {
+            (Reason::DefaultDeny, sites::DETACHED, DETACHED)
+        } else if matches!(call.tool(), Tool::Outside(token) if token.tag() != tag) {
+            (Reason::UnknownTool, sites::FOREIGN_TOOL, KERNEL)
+        } else if self.is_over(call) {
+            (Reason::Misroute, sites::EXPIRED, KERNEL)
+        } else {
+            (Reason::UnknownTool, sites::UNKNOWN_TOOL, KERNEL)
+        };
+        (Refusal::new(reason, site.site()), by)
+    }
+
+    /// What a walk amounts to, with what a transform asks for besides.
+    pub(crate) fn conclude(&self, walk: Walk, chain: &Chain, call: &ToolCall<'_>) -> Judged {
+        match conclude(walk, chain, call, &self.witnesses) {
             Folded::Allow(by) => Ok((by, None)),
             Folded::Deny(refusal, by) => Err((refusal, by)),
             Folded::Panic(by) => Err(self.panicked(by)),
-            Folded::Transform(args, by) => match refold_floor(chain, &call.args(&args), &desk) {
+            Folded::Transform(args, by) => match refold_floor(chain, &call.args(&args), &self.desk()) {
                 None => Ok((by, Some(args))),
                 Some(Folded::Deny(refusal, by)) => Err((refusal, by)),
                 Some(_) => Err(self.panicked(by)),
@@ -251,36 +267,44 @@ impl Kernel {
 
     /// True if somebody wants to know about every decision.
     #[inline]
-    pub(crate) fn observes(&self) -> bool {
-        self.audit.is_some() || self.wanted.holds(EventKind::Decide)
+    pub(crate) const fn observes(&self) -> bool {
+        self.observed
     }
 
     /// A place in the audit queue, or the refusal by `audit`.
     #[inline]
-    pub(crate) fn reserve(&self) -> Result<AuditSlot, Verdict> {
+    pub(crate) fn reserve(&self, who: &Principal) -> Result<AuditSlot, Verdict> {
         let Some(audit) = &self.audit else { return Ok(AuditSlot::None) };
-        let (reason, site) = match audit.reserve() {
+        let (reason, site) = match audit.reserve(who) {
             Reservation::Reserved => return Ok(AuditSlot::Reserved),
             Reservation::Full => (Reason::RateLimited, sites::AUDIT_FULL),
+            Reservation::Share => (Reason::RateLimited, sites::AUDIT_SHARE),
             Reservation::Failed => (Reason::DefaultDeny, sites::AUDIT_FAILED),
         };
-        audit.miss(self.next_seq());
+        let (at, seq) = (self.clock.now(), self.next_seq());
+        audit.miss(at, seq);
         Err(Verdict::deny(Refusal::new(reason, site.site()), AUDIT))
     }
 
     /// The admission of a call whose handle may be of any kernel.
     #[inline]
     pub(crate) fn admission<'a>(&'a self, call: &'a ToolCall<'a>) -> Admission<'a> {
-        let slot = match self.reserve() {
+        let slot = match self.reserve(call.principal()) {
             Ok(slot) => slot,
             Err(verdict) => return Admission::Refuse(verdict),
         };
-        match self.precheck(call).and_then(|chain| Ok((chain.counts, self.judge(chain, call)?))) {
-            Ok((counts, (by, args))) => {
-                let needs = Needs { counts, observed: self.observes() };
-                Admission::Permit(Permit::new(self, call, by, needs, slot).transform(args))
-            }
-            Err((refusal, by)) => Admission::Refuse(self.refused(call, refusal, by, slot)),
+        let Some(chain) = self.ready(call) else {
+            let (refusal, by) = self.unready(call);
+            return Admission::Refuse(self.refused(call, refusal, by, slot));
+        };
+        let needs = Needs { counts: chain.counts, observed: self.observed };
+        match walk(chain, call, &self.desk()) {
+            Walk::Allow(by) => Admission::Permit(Permit::new(self, call, by, needs, slot)),
+            Walk::Deny(refusal, by) => Admission::Refuse(self.refused(call, refusal, by, slot)),
+            rest => match self.conclude(rest, chain, call) {
+                Ok((by, args)) => Admission::Permit(Permit::new(self, call, by, needs, slot).transform(args)),
+                Err((refusal, by)) => Admission::Refuse(self.refused(call, refusal, by, slot)),
+            },
         }
     }
 
@@ -341,7 +365,7 @@ impl Settle for Kernel {
             principal: Some(call.principal()),
             tool: Some(call.tool()),
             address: call.target(),
-            digest: call.body().map(Ref::digest),
+            body: call.body(),
             label: call.body().map(|body| (body.taint(), body.scope())),
             verdict: Some(verdict),
             ..Event::new(EventKind::Decide, self.clock.now())

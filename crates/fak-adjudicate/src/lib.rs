@@ -9,6 +9,8 @@
 //! opens a file; the audit log writes to what the host hands in.
 
 mod attach;
+mod audit;
+mod budget;
 mod builder;
 mod chain;
 mod clock;
@@ -17,15 +19,24 @@ mod fold;
 mod gate;
 mod kernel;
 mod pending;
+mod policy;
+mod rate;
 mod refs;
 mod seams;
 mod sites;
 #[cfg(feature = "tokio")]
 mod tokio_clock;
 
+pub use audit::{
+    Audit, AuditError, AuditFault, AuditKind, AuditLog, AuditOptions, AuditReader, AuditRecord, AuditSink,
+    Checkpoint, Drained, Gap, Opened, Torn, Verified, verify_audit,
+};
+pub use budget::{BUDGET, BUDGET_SITES, Budget, BudgetRung, Spent};
 pub use builder::{BuildError, KernelBuilder, KernelLimits, Rank};
 pub use clock::{ManualClock, SystemClock, SystemTimer};
 pub use kernel::Kernel;
+pub use policy::{POLICY, POLICY_SITES, Policy, PolicyError, PolicyLint, PolicyProblem, PolicyRung};
+pub use rate::{RATE, RATE_SITES, RateLimit, RateOptions, RateRung};
 pub use seams::{Auditor, Grants, Reservation};
 pub use sites::KERNEL_SITES;
 #[cfg(feature = "tokio")]

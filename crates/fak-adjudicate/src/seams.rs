@@ -1,7 +1,7 @@
 //! The two seams that only this crate's parts meet in: the audit queue behind a kernel and the
 //! grant policy in front of it.
 
-use fak_abi::{Capability, Event, PrincipalSpec};
+use fak_abi::{Capability, Event, Principal, PrincipalSpec, Timestamp};
 
 /// What [`Auditor::reserve`] answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -10,14 +10,16 @@ pub enum Reservation {
     Reserved,
     /// The queue is full: RATE_LIMITED by `audit`.
     Full,
+    /// The principal's share of the queue is full (§4.12): RATE_LIMITED by `audit`.
+    Share,
     /// The log cannot be written: DEFAULT_DENY by `audit`.
     Failed,
 }
 
 /// The audit log, as the kernel sees it (§3.6). Nothing here blocks on a disk.
 pub trait Auditor: Send + Sync {
-    /// Keeps a place for the entry of an act that is about to be decided.
-    fn reserve(&self) -> Reservation;
+    /// Keeps a place for the entry of an act of `who` that is about to be decided.
+    fn reserve(&self, who: &Principal) -> Reservation;
 
     /// Gives a place back: the act was given up.
     fn release(&self);
@@ -29,7 +31,7 @@ pub trait Auditor: Send + Sync {
     fn note(&self, event: &Event<'_>);
 
     /// Counts an act that `audit` itself refused in the next gap entry.
-    fn miss(&self, seq: u64);
+    fn miss(&self, at: Timestamp, seq: u64);
 }
 
 /// Which principal may be granted what (§2.3): the host's grant policy.

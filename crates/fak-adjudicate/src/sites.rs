@@ -57,6 +57,9 @@ sites! {
     AUDIT_FULL = "audit/full", "§3.6",
         "an act for which the audit queue has no place",
         "wait for the log to drain";
+    AUDIT_SHARE = "audit/share", "§4.12",
+        "an act of a principal that fills its share of the audit queue",
+        "wait for the log to drain; act less often";
     AUDIT_FAILED = "audit/failed", "§3.6",
         "an act while the audit log cannot be written",
         "the host has to repair the log's disk";

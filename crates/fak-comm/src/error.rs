@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use fak_abi::{Id, IdError};
+
 use crate::lanes::PathFault;
 
 /// An input this crate cannot work with (§6.1, §6.4, §6.7, §8).
@@ -16,27 +18,25 @@ pub enum CommError {
         /// What was empty: `group`, `outputs`.
         what: &'static str,
     },
-    /// A member, group or wave id that is not an id (`id`).
-    #[error("{what} {at}: {why}")]
+    /// A colour, or the name of a part, that is not an id (`id`).
+    #[error("{what}: {source}")]
     Id {
         /// What the id would have named.
         what: &'static str,
-        /// Position in the list it came in, from 0.
-        at: usize,
-        /// What an id must be.
-        why: String,
+        /// Why it is none.
+        source: IdError,
     },
     /// Two members with one id (`duplicate`).
     #[error("member {id:?} is listed twice")]
     Duplicate {
         /// The id listed twice.
-        id: String,
+        id: Id,
     },
     /// A weight that is not a finite number above zero (`weight`).
     #[error("weight of member {member:?} is {weight}, expected a finite number above zero")]
     Weight {
         /// Whose weight.
-        member: String,
+        member: Id,
         /// The weight given.
         weight: f64,
     },
@@ -44,7 +44,7 @@ pub enum CommError {
     #[error("no member {id:?} in the group")]
     NoMember {
         /// The id asked for.
-        id: String,
+        id: Id,
     },
     /// One value per rank was expected (`arity`).
     #[error("{got} {what} for {expected} members, expected one a rank")]
@@ -60,19 +60,19 @@ pub enum CommError {
     #[error("output of member {member:?} is not a number")]
     NotNumeric {
         /// Whose output.
-        member: String,
+        member: Id,
     },
     /// A number, or a sum reached at this member, that is not finite (`not_finite`).
     #[error("output of member {member:?} is not finite, or makes the sum not finite")]
     NotFinite {
         /// Whose output.
-        member: String,
+        member: Id,
     },
     /// A score that is not a number (`nan_score`).
     #[error("score of member {member:?} is not a number")]
     NanScore {
         /// Whose score.
-        member: String,
+        member: Id,
     },
     /// A reduction that does not exist (`unknown_reduction`).
     #[error("unknown reduction {name:?}, expected first, concat, vote, best_of or all_reduce")]

@@ -4,6 +4,9 @@
 use std::collections::BTreeMap;
 use std::str::FromStr;
 
+use fak_abi::Id;
+use fak_abi::json::write_ecmascript;
+
 use crate::error::CommError;
 
 /// The closed set of reductions (§6.4).
@@ -45,7 +48,7 @@ impl Reduction {
     /// `empty`, `arity` and `nan_score` of [`CommError`].
     pub fn check<'a>(
         self,
-        mut members: impl ExactSizeIterator<Item = &'a str>,
+        mut members: impl ExactSizeIterator<Item = &'a Id>,
         outputs: usize,
         scores: &[f64],
     ) -> Result<(), CommError> {
@@ -60,8 +63,8 @@ impl Reduction {
             if scores.len() != expected {
                 return Err(CommError::Arity { what: "scores", expected, got: scores.len() });
             }
-            if let Some(at) = scores.iter().position(|s| s.is_nan()) {
-                return Err(CommError::NanScore { member: members.nth(at).unwrap_or_default().to_owned() });
+            if let Some((_, member)) = scores.iter().zip(&mut members).find(|(score, _)| score.is_nan()) {
+                return Err(CommError::NanScore { member: member.clone() });
             }
         }
         Ok(())
@@ -83,7 +86,7 @@ impl Reduction {
             Self::Concat => Ok(Reduced::Made(concat(outputs))),
             Self::Vote => vote(outputs),
             Self::BestOf => Ok(best_of(outputs, scores)),
-            Self::AllReduce => mean(outputs).map(|mean| Reduced::Made(number(mean).into_bytes())),
+            Self::AllReduce => mean(outputs).map(|mean| Reduced::Made(number(mean))),
         }
     }
 }
@@ -103,7 +106,7 @@ impl FromStr for Reduction {
 #[derive(Clone, Copy, Debug)]
 pub struct Output<'a> {
     /// Whose it is.
-    pub member: &'a str,
+    pub member: &'a Id,
     /// That member's weight, finite and above zero.
     pub weight: f64,
     /// The bytes.
@@ -148,16 +151,16 @@ fn concat(outputs: &[Output<'_>]) -> Vec<u8> {
 }
 
 fn vote(outputs: &[Output<'_>]) -> Result<Reduced, CommError> {
-    let mut tallies: BTreeMap<&[u8], (Tally, &str)> = BTreeMap::new();
+    let mut tallies: BTreeMap<&[u8], (Tally, &Id)> = BTreeMap::new();
     for (index, output) in outputs.iter().enumerate() {
         let (tally, smallest) =
             tallies.entry(output.bytes).or_insert((Tally { index, weight: 0.0, votes: 0 }, output.member));
         tally.weight += output.weight;
         tally.votes += 1;
         if !tally.weight.is_finite() {
-            return Err(CommError::NotFinite { member: output.member.to_owned() });
+            return Err(CommError::NotFinite { member: output.member.clone() });
         }
-        if output.member.as_bytes() < smallest.as_bytes() {
+        if output.member < *smallest {
             tally.index = index;
             *smallest = output.member;
         }
@@ -172,8 +175,7 @@ fn best_of(outputs: &[Output<'_>], scores: &[f64]) -> Reduced {
     let best = outputs.iter().zip(scores).enumerate().reduce(|best, next| {
         let (_, (best_output, best_score)) = best;
         let (_, (output, score)) = next;
-        let better = score > best_score
-            || (score == best_score && output.member.as_bytes() < best_output.member.as_bytes());
+        let better = score > best_score || (score == best_score && output.member < best_output.member);
         if better { next } else { best }
     });
     Reduced::Winner { index: best.map_or(0, |(index, _)| index), tally: Vec::new() }
@@ -186,19 +188,21 @@ fn mean(outputs: &[Output<'_>]) -> Result<f64, CommError> {
         let number = std::str::from_utf8(output.bytes)
             .ok()
             .and_then(|text| text.trim_ascii().parse::<f64>().ok())
-            .ok_or_else(|| CommError::NotNumeric { member: output.member.to_owned() })?;
+            .ok_or_else(|| CommError::NotNumeric { member: output.member.clone() })?;
         sum += number * output.weight;
         weights += output.weight;
         if !(number.is_finite() && f64::is_finite(sum) && f64::is_finite(weights)) {
-            return Err(CommError::NotFinite { member: output.member.to_owned() });
+            return Err(CommError::NotFinite { member: output.member.clone() });
         }
     }
     Ok(sum / weights)
 }
 
 /// A finite number in the ECMAScript shortest form (§6.4).
-fn number(value: f64) -> String {
-    format!("{value}")
+fn number(value: f64) -> Vec<u8> {
+    let mut text = Vec::new();
+    write_ecmascript(&mut text, value);
+    text
 }
 
 #[cfg(test)]
@@ -207,15 +211,26 @@ mod tests {
 
     use super::*;
 
-    fn outputs<'a>(parts: &[(&'a str, f64, &'a str)]) -> Vec<Output<'a>> {
-        parts
-            .iter()
-            .map(|(member, weight, text)| Output { member, weight: *weight, bytes: text.as_bytes() })
-            .collect()
+    /// Members, weights and texts, to borrow outputs from.
+    struct Parts(Vec<(Id, f64, String)>);
+
+    impl Parts {
+        fn of(parts: &[(&str, f64, &str)]) -> Self {
+            let part =
+                |(id, weight, text): &(&str, f64, &str)| (Id::new(id).unwrap(), *weight, (*text).to_owned());
+            Self(parts.iter().map(part).collect())
+        }
+
+        fn outputs(&self) -> Vec<Output<'_>> {
+            let parts = self.0.iter();
+            parts
+                .map(|(member, weight, text)| Output { member, weight: *weight, bytes: text.as_bytes() })
+                .collect()
+        }
     }
 
     fn made(reduction: Reduction, parts: &[(&str, f64, &str)]) -> Result<String, &'static str> {
-        match reduction.fold(&outputs(parts), &[]) {
+        match reduction.fold(&Parts::of(parts).outputs(), &[]) {
             Ok(Reduced::Made(bytes)) => Ok(String::from_utf8(bytes).unwrap()),
             Ok(Reduced::Winner { .. }) => panic!("a winner"),
             Err(err) => Err(err.kind()),
@@ -233,18 +248,20 @@ mod tests {
 
     #[test]
     fn a_tied_vote_goes_to_the_smallest_output_and_its_smallest_voter() {
-        let parts = outputs(&[("d", 1.0, "no"), ("c", 2.0, "yes"), ("a", 1.0, "no"), ("b", 0.5, "maybe")]);
+        let parts = Parts::of(&[("d", 1.0, "no"), ("c", 2.0, "yes"), ("a", 1.0, "no"), ("b", 0.5, "maybe")]);
+        let parts = parts.outputs();
         let Reduced::Winner { index, tally } = Reduction::Vote.fold(&parts, &[]).unwrap() else {
             panic!("made")
         };
-        assert_eq!(parts.get(index).unwrap().member, "a");
+        assert_eq!(parts.get(index).unwrap().member.as_str(), "a");
         let seen: Vec<_> = tally.iter().map(|t| (t.index, t.weight, t.votes)).collect();
         assert_eq!(seen, [(3, 0.5, 1), (2, 2.0, 2), (1, 2.0, 1)]);
     }
 
     #[test]
     fn the_best_score_wins_and_ties_go_to_the_smallest_id() {
-        let parts = outputs(&[("b", 1.0, "x"), ("a", 1.0, "y"), ("c", 1.0, "z")]);
+        let parts = Parts::of(&[("b", 1.0, "x"), ("a", 1.0, "y"), ("c", 1.0, "z")]);
+        let parts = parts.outputs();
         let winner = |scores: &[f64]| Reduction::BestOf.fold(&parts, scores).map_err(|e| e.kind());
         assert_eq!(winner(&[1.0, 1.0, 0.5]), Ok(Reduced::Winner { index: 1, tally: vec![] }));
         assert_eq!(winner(&[-0.0, 0.0, 7.0]), Ok(Reduced::Winner { index: 2, tally: vec![] }));
@@ -257,6 +274,8 @@ mod tests {
         assert_eq!(made(Reduction::AllReduce, &[("a", 1.0, "1"), ("b", 3.0, " 2\n")]), Ok("1.75".into()));
         assert_eq!(made(Reduction::AllReduce, &[("a", 1.0, "3"), ("b", 1.0, "5")]), Ok("4".into()));
         assert_eq!(made(Reduction::AllReduce, &[("a", 1.0, "-0")]), Ok("0".into()));
+        assert_eq!(made(Reduction::AllReduce, &[("a", 1.0, "1e21")]), Ok("1e+21".into()));
+        assert_eq!(made(Reduction::AllReduce, &[("a", 1.0, "1e-7")]), Ok("1e-7".into()));
         assert_eq!(made(Reduction::AllReduce, &[("a", 1.0, "one")]), Err("not_numeric"));
         assert_eq!(made(Reduction::AllReduce, &[("a", 1.0, "")]), Err("not_numeric"));
         assert_eq!(made(Reduction::AllReduce, &[("a", 1.0, "NaN")]), Err("not_finite"));
@@ -266,7 +285,8 @@ mod tests {
 
     #[test]
     fn no_error_quotes_an_output() {
-        let err = Reduction::AllReduce.fold(&outputs(&[("a", 1.0, "marker-7")]), &[]).unwrap_err();
+        let err =
+            Reduction::AllReduce.fold(&Parts::of(&[("a", 1.0, "marker-7")]).outputs(), &[]).unwrap_err();
         assert!(!err.to_string().contains("marker-7"));
     }
 
@@ -283,7 +303,7 @@ mod tests {
         /// Against a model that tries every distinct output in turn.
         #[test]
         fn a_vote_is_what_counting_by_hand_says(votes in proptest::collection::vec((0u8..4, 1u32..4), 1..9)) {
-            let ids: Vec<String> = (0..votes.len()).map(|n| format!("m{n}")).collect();
+            let ids: Vec<Id> = (0..votes.len()).map(|n| Id::new(&format!("m{n}")).unwrap()).collect();
             let texts: Vec<[u8; 1]> = votes.iter().map(|(text, _)| [*text]).collect();
             let parts: Vec<Output<'_>> = ids.iter().zip(&texts).zip(&votes)
                 .map(|((member, bytes), (_, weight))| Output { member, weight: f64::from(*weight), bytes })

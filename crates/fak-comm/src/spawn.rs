@@ -1,28 +1,27 @@
 //! Spawning: the membership each member of a wave carries, and who is alive in which wave. A spawn starts no
 //! process; it mints identities.
 
-use std::collections::{HashMap, HashSet};
-use std::sync::Arc;
-
+use fak_abi::Id;
 use parking_lot::Mutex;
+use std::collections::{HashMap, HashSet};
 
 use crate::group::Group;
 
 /// A member's place in a wave, minted by [`Waves::spawn`] (§6.1).
-#[derive(Clone, Debug, Eq, PartialEq)]
+#[derive(Clone, Debug, Eq, PartialEq, serde::Serialize)]
 pub struct Membership {
     /// The wave.
-    pub wave: Arc<str>,
-    /// Trace id of the parent; empty if there is none.
-    pub parent: Arc<str>,
+    pub wave: Id,
+    /// Trace id of the parent, if there is one.
+    pub parent: Option<Id>,
     /// The member.
-    pub id: Arc<str>,
+    pub id: Id,
     /// Its rank, from 0.
     pub rank: usize,
     /// How many members the group has.
     pub size: usize,
     /// The lane it works in.
-    pub lane: Option<Arc<str>>,
+    pub lane: Option<Id>,
 }
 
 /// What a spawn came to: every membership, or none.
@@ -36,14 +35,14 @@ pub enum Spawn {
         /// The lowest rank that is alive.
         rank: usize,
         /// Its id.
-        member: Arc<str>,
+        member: Id,
     },
 }
 
 /// Who is alive in which wave. One a host; no global state.
 #[derive(Debug, Default)]
 pub struct Waves {
-    alive: Mutex<HashMap<Arc<str>, HashSet<Arc<str>>>>,
+    alive: Mutex<HashMap<Id, HashSet<Id>>>,
 }
 
 impl Waves {
@@ -56,18 +55,18 @@ impl Waves {
     /// Spawns every member of `group` into its wave, or nobody if one of them is alive there.
     pub fn spawn(&self, group: &Group) -> Spawn {
         let mut alive = self.alive.lock();
-        let wave = alive.entry(Arc::clone(group.wave())).or_default();
+        let wave = alive.entry(group.wave().clone()).or_default();
         if let Some((rank, held)) = group.members().iter().enumerate().find(|(_, m)| wave.contains(m.id())) {
-            return Spawn::Held { rank, member: Arc::clone(held.shared_id()) };
+            return Spawn::Held { rank, member: held.id().clone() };
         }
-        wave.extend(group.members().iter().map(|m| Arc::clone(m.shared_id())));
+        wave.extend(group.members().iter().map(|m| m.id().clone()));
         let mint = |(rank, member): (usize, &crate::group::Member)| Membership {
-            wave: Arc::clone(group.wave()),
-            parent: Arc::clone(group.parent()),
-            id: Arc::clone(member.shared_id()),
+            wave: group.wave().clone(),
+            parent: group.parent().cloned(),
+            id: member.id().clone(),
             rank,
             size: group.size(),
-            lane: member.lane().map(Arc::from),
+            lane: member.lane().cloned(),
         };
         Spawn::Mint(group.members().iter().enumerate().map(mint).collect())
     }
@@ -105,21 +104,25 @@ mod tests {
     use super::*;
     use crate::group::{GroupSpec, Member};
 
+    fn id(text: &str) -> Id {
+        Id::new(text).unwrap()
+    }
+
     fn group(ids: &[&str]) -> Group {
-        let members = ids.iter().map(|id| Member::new(*id).in_lane("docs")).collect();
-        Group::new(GroupSpec::new("g", members).in_wave("w1").under("trace-p")).unwrap()
+        let members = ids.iter().map(|m| Member::new(id(m)).in_lane(id("docs"))).collect();
+        Group::new(GroupSpec::new(id("g"), members).in_wave(id("w1")).under(id("trace-p"))).unwrap()
     }
 
     #[test]
     fn every_membership_names_wave_parent_rank_size_and_lane() {
         let Spawn::Mint(minted) = Waves::new().spawn(&group(&["b", "a"])) else { panic!("refused") };
-        let expected = |id: &str, rank| Membership {
-            wave: "w1".into(),
-            parent: "trace-p".into(),
-            id: id.into(),
+        let expected = |member: &str, rank| Membership {
+            wave: id("w1"),
+            parent: Some(id("trace-p")),
+            id: id(member),
             rank,
             size: 2,
-            lane: Some("docs".into()),
+            lane: Some(id("docs")),
         };
         assert_eq!(minted, [expected("a", 0), expected("b", 1)]);
     }
@@ -128,7 +131,7 @@ mod tests {
     fn an_id_alive_in_the_wave_is_held_and_nobody_is_spawned() {
         let waves = Waves::new();
         let _ = waves.spawn(&group(&["b"]));
-        assert_eq!(waves.spawn(&group(&["a", "b", "c"])), Spawn::Held { rank: 1, member: "b".into() });
+        assert_eq!(waves.spawn(&group(&["a", "b", "c"])), Spawn::Held { rank: 1, member: id("b") });
         assert!(!waves.is_alive("w1", "a"));
         assert!(waves.end("w1", "b"));
         assert!(!waves.end("w1", "b"));

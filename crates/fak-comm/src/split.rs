@@ -1,7 +1,7 @@
 //! Splitting a group by colour (§6.6). Leasing the parts' lanes is an act and lives with the leases.
 
+use fak_abi::Id;
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use crate::error::CommError;
 use crate::group::{Group, GroupSpec, Member};
@@ -11,7 +11,7 @@ use crate::group::{Group, GroupSpec, Member};
 #[derive(Clone, Debug)]
 pub struct Part {
     /// The colour, and so the lane.
-    pub colour: Arc<str>,
+    pub colour: Id,
     /// The members of that colour. Its name is the group's, a slash, and the colour.
     pub group: Group,
 }
@@ -21,27 +21,24 @@ impl Group {
     ///
     /// # Errors
     ///
-    /// [`CommError::Id`] if a colour, or a part's name, is not an id.
+    /// [`CommError::Id`] if a part's name is longer than an id may be.
     pub fn split<'a>(
         &'a self,
-        mut colour: impl FnMut(&'a Member) -> Option<&'a str>,
+        mut colour: impl FnMut(&'a Member) -> Option<&'a Id>,
     ) -> Result<Vec<Part>, CommError> {
-        let mut parts: BTreeMap<&str, Vec<Member>> = BTreeMap::new();
+        let mut parts: BTreeMap<&Id, Vec<Member>> = BTreeMap::new();
         for member in self.members() {
             if let Some(colour) = colour(member) {
                 parts.entry(colour).or_default().push(member.clone());
             }
         }
         let mut split = Vec::with_capacity(parts.len());
-        for (at, (colour, members)) in parts.into_iter().enumerate() {
-            crate::id::check_id("colour", at, colour)?;
-            let spec = GroupSpec {
-                name: format!("{}/{colour}", self.name()).into(),
-                wave: Arc::clone(self.wave()),
-                parent: Arc::clone(self.parent()),
-                members,
-            };
-            split.push(Part { colour: colour.into(), group: Group::new(spec)? });
+        for (colour, members) in parts {
+            let name = Id::try_from(format!("{}/{colour}", self.name()))
+                .map_err(|source| CommError::Id { what: "name of a part", source })?;
+            let (wave, parent) = (self.wave().clone(), self.parent().cloned());
+            let group = Group::new(GroupSpec { name, wave, parent, members })?;
+            split.push(Part { colour: colour.clone(), group });
         }
         Ok(split)
     }
@@ -60,32 +57,32 @@ impl Group {
 mod tests {
     use super::*;
 
-    #[test]
-    fn parts_rank_from_zero_and_who_has_no_colour_is_in_none() {
-        let g = Group::new(GroupSpec::new(
-            "g",
-            vec![
-                Member::new("d").in_lane("x"),
-                Member::new("a").in_lane("y"),
-                Member::new("c"),
-                Member::new("b").in_lane("x"),
-            ],
-        ))
-        .unwrap();
-        let parts = g.split_lane().unwrap();
-        let seen: Vec<_> = parts
-            .iter()
-            .map(|p| (p.colour.as_ref(), p.group.members().iter().map(Member::id).collect::<Vec<_>>()))
-            .collect();
-        assert_eq!(seen, [("x", vec!["b", "d"]), ("y", vec!["a"])]);
-        assert_eq!(parts.first().unwrap().group.rank("d"), Some(1));
-        assert_eq!(parts.first().unwrap().group.name().as_ref(), "g/x");
-        assert_eq!(parts.first().unwrap().group.wave().as_ref(), "g");
+    fn id(text: &str) -> Id {
+        Id::new(text).unwrap()
     }
 
     #[test]
-    fn a_blank_colour_is_an_error() {
-        let g = Group::new(GroupSpec::new("g", vec![Member::new("a")])).unwrap();
-        assert_eq!(g.split(|_| Some("")).unwrap_err().kind(), "id");
+    fn parts_rank_from_zero_and_who_has_no_colour_is_in_none() {
+        let members = vec![
+            Member::new(id("d")).in_lane(id("x")),
+            Member::new(id("a")).in_lane(id("y")),
+            Member::new(id("c")),
+            Member::new(id("b")).in_lane(id("x")),
+        ];
+        let parts = Group::new(GroupSpec::new(id("g"), members)).unwrap().split_lane().unwrap();
+        let ids = |part: &Part| part.group.members().iter().map(|m| m.id().clone()).collect::<Vec<_>>();
+        let seen: Vec<_> = parts.iter().map(|part| (part.colour.as_str(), ids(part))).collect();
+        assert_eq!(seen, [("x", vec![id("b"), id("d")]), ("y", vec![id("a")])]);
+        let first = &parts.first().unwrap().group;
+        assert_eq!(first.rank("d"), Some(1));
+        assert_eq!(first.name().as_str(), "g/x");
+        assert_eq!(first.wave().as_str(), "g");
+    }
+
+    #[test]
+    fn a_part_whose_name_would_be_too_long_is_an_error() {
+        let (long, name) = (id(&"l".repeat(200)), id(&"g".repeat(100)));
+        let group = Group::new(GroupSpec::new(name, vec![Member::new(id("a")).in_lane(long)])).unwrap();
+        assert_eq!(group.split_lane().unwrap_err().kind(), "id");
     }
 }

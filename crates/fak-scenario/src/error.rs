@@ -30,7 +30,7 @@ pub enum ScenarioError {
     },
     /// A file named by a scenario climbs out of its folder.
     #[error(
-        "{place}: the path \"{wanted}\" climbs out of the scenario's folder; move the file there or allow outside files"
+        "{place}: the path \"{wanted}\" climbs out of the scenario's folder; move the file there, or run with --allow-outside"
     )]
     Outside {
         /// Where it is named.
@@ -52,9 +52,9 @@ pub enum ScenarioError {
         /// The folder.
         path: PathBuf,
     },
-    /// The log of the run cannot be written.
-    #[error("cannot write the audit log: {0}")]
-    Audit(std::io::Error),
+    /// The log of the run cannot be opened or written.
+    #[error(transparent)]
+    Audit(#[from] fak_adjudicate::AuditError),
 }
 
 impl ScenarioError {

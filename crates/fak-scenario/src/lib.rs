@@ -1,9 +1,9 @@
-//! Scenarios: multi-agent coordination written as data, performed and checked.
+#![doc = include_str!("../README.md")]
 //!
-//! A scenario (`fak.scenario.v1`) sets up agents, rules, lanes and records, performs acts in order, each on the real kernel, and
-//! states what each must answer. [`Scenario::load`] reads one strictly; performing it gives a [`Report`].
+//! # Architecture invariants
 //!
-//! This crate may read files, which no crate below it does; it never prints.
+//! Nothing here prints. A file is read only by `load`, and only beside the scenario unless [`Reach::Anywhere`] is asked for. An act
+//! is performed as its agent's handle, never by any other way in.
 
 mod act;
 mod error;
@@ -11,14 +11,16 @@ mod expect;
 mod load;
 mod model;
 mod parse;
+mod perform;
 mod render;
 mod report;
 
 pub use self::{
     error::{Place, Problem, ScenarioError},
     expect::Mismatch,
-    load::{FILE_LIMIT, Reach, find},
+    load::{FILE_LIMIT, Reach, find, read},
     model::Scenario,
+    perform::{Explaining, Performance},
     render::{RunReport, Style},
     report::{Report, StepReport, Summary},
 };

@@ -60,7 +60,7 @@ pub fn find(path: &Path) -> Result<Vec<PathBuf>, ScenarioError> {
 /// # Errors
 ///
 /// [`ScenarioError::Read`] and [`ScenarioError::TooLarge`].
-pub(crate) fn read(path: &Path) -> Result<Vec<u8>, ScenarioError> {
+pub fn read(path: &Path) -> Result<Vec<u8>, ScenarioError> {
     let failed = |source| ScenarioError::Read { path: path.to_owned(), source };
     let mut bytes = Vec::new();
     fs::File::open(path)

@@ -181,6 +181,7 @@ mod tests {
                     reason: Some("TRUST_VIOLATION".into()),
                     rung: Some("a2achan/gate".into()),
                     note: None,
+                    explanation: None,
                     mismatches: vec![Mismatch {
                         member: "verdict".into(),
                         expected: "\"allow\"".into(),
@@ -197,6 +198,7 @@ mod tests {
                     reason: None,
                     rung: None,
                     note: None,
+                    explanation: None,
                     mismatches: vec![],
                 },
             ],

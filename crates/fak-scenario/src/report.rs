@@ -41,6 +41,9 @@ pub struct StepReport {
     /// What else there is to say of it, such as the text received.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
+    /// Every rung's opinion before it was performed, if that was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub explanation: Option<String>,
     /// The expectations that did not hold.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub mismatches: Vec<Mismatch>,

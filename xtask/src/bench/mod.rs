@@ -1,7 +1,175 @@
-//! Stub.
-use crate::{error::TaskError, repo::Repo};
-#[derive(clap::Args)]
-pub(crate) struct Options {}
-pub(crate) fn run(_repo: &Repo, _: &Options) -> Result<bool, TaskError> {
-    Ok(true)
+//! `cargo xtask bench [ROW…]`: runs the criterion groups of the rows asked for, sets each measured ratio beside its target, and
+//! writes them down. What is compared with what is in `rows`; how criterion's files are read is in `estimates`.
+
+mod estimates;
+mod rows;
+
+use std::process::{Command, Stdio};
+
+use serde::Serialize;
+
+use self::{
+    estimates::{Estimates, Span},
+    rows::{Comparison, ROWS},
+};
+use crate::{cargo, error::TaskError, out, repo::Repo};
+
+/// Where the whole of it is written.
+const REPORT: &str = "target/bench-report.json";
+
+/// What to measure.
+#[derive(Clone, Debug, clap::Args)]
+pub(crate) struct Options {
+    /// Numbers of rows; all of them if none is given
+    rows: Vec<u32>,
+    /// Compare what was measured before, and measure nothing
+    #[arg(long, conflicts_with = "rounds")]
+    no_run: bool,
+    /// Measure so many times, and take the median of the ratios
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=99))]
+    rounds: u32,
+}
+
+/// How a comparison came out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+enum Outcome {
+    /// The target is met.
+    Ok,
+    /// It is not.
+    Short,
+    /// There is no measurement.
+    Missing,
+}
+
+/// One comparison measured.
+#[derive(Clone, Debug, Serialize)]
+struct Measured {
+    row: u32,
+    what: &'static str,
+    target: String,
+    /// Of the medians, with the span that their confidence intervals leave.
+    measured: Option<Span>,
+    /// Whether the target lies inside that span, so that another run may answer otherwise.
+    close: bool,
+    outcome: Outcome,
+}
+
+/// Runs and compares; `false` if a row is short or was not measured.
+pub(crate) fn run(repo: &Repo, options: &Options) -> Result<bool, TaskError> {
+    for row in &options.rows {
+        if !ROWS.iter().any(|comparison| comparison.row == *row) {
+            let mut known: Vec<String> = ROWS.iter().map(|comparison| comparison.row.to_string()).collect();
+            known.dedup();
+            return Err(TaskError::Unknown { kind: "row", name: row.to_string(), known: known.join(", ") });
+        }
+    }
+    let wanted: Vec<&Comparison> = ROWS
+        .iter()
+        .filter(|comparison| options.rows.is_empty() || options.rows.contains(&comparison.row))
+        .collect();
+    let estimates = Estimates::new(repo);
+    let mut rounds = Vec::new();
+    if options.no_run {
+        rounds.push(read(&wanted, &estimates)?);
+    } else {
+        for _ in 0..options.rounds {
+            measure(repo, &wanted)?;
+            rounds.push(read(&wanted, &estimates)?);
+        }
+    }
+    let results: Vec<Measured> = wanted
+        .iter()
+        .enumerate()
+        .map(|(index, comparison)| {
+            let spans: Vec<Span> = rounds.iter().filter_map(|round| *round.get(index)?).collect();
+            judge(comparison, Span::middle(&spans))
+        })
+        .collect();
+    print(&results)?;
+    let path = repo.write_json(REPORT, &results)?;
+    let met = results.iter().filter(|result| result.outcome == Outcome::Ok).count();
+    out::line(&format!("\nbench: {met} of {} targets met ({})", results.len(), repo.show(&path)))?;
+    Ok(met == results.len())
+}
+
+/// Runs each group once, with cargo's own output going to the terminal.
+fn measure(repo: &Repo, wanted: &[&Comparison]) -> Result<(), TaskError> {
+    let mut groups: Vec<(&str, &str, &str)> =
+        wanted.iter().map(|comparison| (comparison.package, comparison.bench, comparison.group)).collect();
+    groups.sort_unstable();
+    groups.dedup();
+    for (package, bench, group) in groups {
+        let filter = format!("^{group}/");
+        let arguments =
+            ["bench", "--quiet", "--locked", "--package", package, "--bench", bench, "--", &filter];
+        let shown = format!("cargo {}", arguments.join(" "));
+        out::line(&shown)?;
+        let status = Command::new(cargo::cargo())
+            .args(arguments)
+            .current_dir(repo.root())
+            .stdin(Stdio::null())
+            .status()
+            .map_err(|source| TaskError::Start { command: shown.clone(), source })?;
+        if !status.success() {
+            return Err(TaskError::Command {
+                command: shown,
+                status: status.to_string(),
+                stderr: "see above".to_owned(),
+            });
+        }
+    }
+    Ok(())
+}
+
+/// What was measured of each comparison.
+fn read(wanted: &[&Comparison], estimates: &Estimates<'_>) -> Result<Vec<Option<Span>>, TaskError> {
+    let one = |comparison: &&Comparison| {
+        let subject = estimates.median(comparison.group, comparison.subject)?;
+        let rival = match comparison.rival {
+            Some(rival) => estimates.median(comparison.group, rival)?,
+            None => Some(Span::exactly(1.0)),
+        };
+        Ok(subject.zip(rival).map(|(subject, rival)| comparison.value(subject, rival)))
+    };
+    wanted.iter().map(one).collect()
+}
+
+/// Sets one comparison beside its target.
+fn judge(comparison: &Comparison, measured: Option<Span>) -> Measured {
+    let outcome = match measured {
+        None => Outcome::Missing,
+        Some(measured) if comparison.met(measured.median) => Outcome::Ok,
+        Some(_) => Outcome::Short,
+    };
+    let close =
+        measured.is_some_and(|measured| comparison.met(measured.low) != comparison.met(measured.high));
+    Measured {
+        row: comparison.row,
+        what: comparison.what,
+        target: comparison.target(),
+        measured,
+        close,
+        outcome,
+    }
+}
+
+fn print(results: &[Measured]) -> Result<(), TaskError> {
+    let mut rows =
+        vec![["row", "target", "measured", "spread", "outcome", "what"].map(str::to_owned).to_vec()];
+    rows.extend(results.iter().map(|result| {
+        let (measured, spread) = result.measured.map_or_else(
+            || ("-".to_owned(), String::new()),
+            |span| (format!("{:.3}", span.median), format!("{:.3}–{:.3}", span.low, span.high)),
+        );
+        let outcome = match result.outcome {
+            Outcome::Ok => "ok",
+            Outcome::Short => "SHORT",
+            Outcome::Missing => "not measured",
+        };
+        let outcome = if result.close { format!("{outcome} (close)") } else { outcome.to_owned() };
+        vec![result.row.to_string(), result.target.clone(), measured, spread, outcome, result.what.to_owned()]
+    }));
+    out::line("")?;
+    out::table(&rows)
 }

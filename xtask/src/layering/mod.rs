@@ -1,18 +1,19 @@
 //! `cargo xtask layering`: every edge between crates of the workspace goes down the layers, towards `fak-abi`, and is one of
-//! those drawn. What the layers are is in `table`; how an edge is judged is in `judge`.
+//! those drawn. What the layers are is in `table`; how an edge is judged is in `judge`; that they are drawn so is `drawing`'s.
 
+mod drawing;
 mod judge;
 mod table;
 
-use cargo_metadata::{DependencyKind, MetadataCommand};
+use cargo_metadata::DependencyKind;
 
 use self::judge::{Edge, Use};
 pub(crate) use self::table::place;
-use crate::{error::TaskError, repo::Repo, report::Report};
+use crate::{cargo, error::TaskError, repo::Repo, report::Report};
 
 /// Judges the workspace as cargo describes it.
 pub(crate) fn check(repo: &Repo) -> Result<Report, TaskError> {
-    let metadata = MetadataCommand::new().current_dir(repo.root()).no_deps().exec()?;
+    let metadata = cargo::metadata(repo)?;
     let mut crates = Vec::new();
     let mut edges = Vec::new();
     for package in metadata.workspace_packages() {
@@ -29,5 +30,9 @@ pub(crate) fn check(repo: &Repo) -> Result<Report, TaskError> {
     let own = edges.iter().filter(|edge| crates.contains(&edge.to)).count();
     report.fact(format!("{} crates, {own} edges between them", crates.len()));
     report.findings = judge::judge(&crates, &edges);
+    match repo.text_if_there(&repo.path(drawing::FILE))? {
+        Some(text) => drawing::check(&text, &mut report),
+        None => report.missing(drawing::FILE),
+    }
     Ok(report)
 }

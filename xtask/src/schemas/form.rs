@@ -57,7 +57,8 @@ fn undescribed(
         return;
     }
     for (name, member) in properties {
-        if member.get("description").is_none() && member.get("$ref").is_none() {
+        // `false` forbids a member that is described elsewhere.
+        if member.is_object() && member.get("description").is_none() && member.get("$ref").is_none() {
             report.finding(
                 format!("{}{path}/properties/{name}", schema.file),
                 "this member says nothing about itself",

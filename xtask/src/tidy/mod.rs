@@ -5,6 +5,7 @@ mod rules;
 mod source;
 
 use self::source::Source;
+pub(crate) use self::source::blank;
 use crate::{error::TaskError, repo::Repo, report::Report};
 
 /// Holds every Rust file of the workspace to the rules.

@@ -91,7 +91,7 @@ const LINE_RULES: &[LineRule] = &[
 ];
 
 /// How many rules there are.
-pub(super) const COUNT: usize = LINE_RULES.len() + 3;
+pub(super) const COUNT: usize = LINE_RULES.len() + 4;
 
 /// Every broken rule of a file, by line.
 pub(super) fn faults(source: &Source) -> Vec<Fault> {
@@ -99,6 +99,7 @@ pub(super) fn faults(source: &Source) -> Vec<Fault> {
     faults.extend(too_long(source));
     faults.extend(without_opening(source));
     faults.extend(more_than_an_index(source));
+    faults.extend(another_test_binary(source));
     for (index, line) in source.lines.iter().enumerate() {
         for rule in LINE_RULES {
             if (rule.applies)(source, line) && (rule.broken)(&line.code) {
@@ -147,6 +148,17 @@ fn more_than_an_index(source: &Source) -> Option<Fault> {
         rule: "index",
         what: format!("lib.rs is more than an index: `{}`", line.raw.trim()),
         fix: "move it to a module of its own and re-export it",
+    })
+}
+
+/// Integration tests are modules of one program, `tests/it`, so that a crate is linked once.
+fn another_test_binary(source: &Source) -> Option<Fault> {
+    let inside = source.path.strip_prefix("crates/")?.split_once("/tests/")?.1;
+    (!inside.starts_with("it/")).then(|| Fault {
+        line: 1,
+        rule: "binary",
+        what: "a test program besides `tests/it`".to_owned(),
+        fix: "make it a module of tests/it/main.rs",
     })
 }
 
@@ -287,6 +299,12 @@ mod tests {
         assert_eq!(broken(LOW, "\nfn f() {}"), ["opening"]);
         assert_eq!(broken(LOW, ""), ["opening"]);
         assert_eq!(broken(LOW, "#![doc = include_str!(\"../README.md\")]"), [""; 0]);
+    }
+
+    #[test]
+    fn a_crate_has_one_test_program() {
+        assert_eq!(broken("crates/fak-abi/tests/other.rs", "//! Opening."), ["binary"]);
+        assert_eq!(broken("crates/fak-abi/tests/it/other.rs", "//! Opening."), [""; 0]);
     }
 
     #[test]

@@ -87,7 +87,7 @@ enum Mode {
 }
 
 /// The text with comments, string and character literals replaced by blanks; line ends stay.
-pub(super) fn blank(text: &str) -> String {
+pub(crate) fn blank(text: &str) -> String {
     let chars: Vec<char> = text.chars().collect();
     let at = |index: usize| chars.get(index).copied().unwrap_or('\0');
     let mut out = String::with_capacity(text.len());

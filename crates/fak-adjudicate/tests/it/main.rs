@@ -4,7 +4,12 @@
 
 mod alloc;
 mod attach;
+mod audit;
+mod budget;
 mod fold;
+mod policy;
+mod policy_reference;
+mod rate;
 mod refs;
 mod submit;
 mod support;

@@ -1,7 +1,7 @@
 //! The fold itself: who has arrived, who is gone, who is missing. Pure state; the acts that feed it, and waiting for
 //! it, are beside this file.
 
-use std::sync::Arc;
+use fak_abi::{Digest, Id};
 
 use crate::group::Group;
 
@@ -9,17 +9,17 @@ use crate::group::Group;
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Witness {
     /// The wave it believes to be in.
-    pub wave: Arc<str>,
+    pub wave: Id,
     /// Its rank.
     pub rank: usize,
     /// The size of the group it believes to be in.
     pub size: usize,
     /// Its id.
-    pub id: Arc<str>,
+    pub id: Id,
     /// The lane it works in.
-    pub lane: Option<Arc<str>>,
+    pub lane: Option<Id>,
     /// Digest of the evidence of its work, if it has any.
-    pub evidence: Option<Arc<str>>,
+    pub evidence: Option<Digest>,
 }
 
 impl Witness {
@@ -28,19 +28,19 @@ impl Witness {
     pub fn of(group: &Group, rank: usize) -> Option<Self> {
         let member = group.member(rank)?;
         Some(Self {
-            wave: Arc::clone(group.wave()),
+            wave: group.wave().clone(),
             rank,
             size: group.size(),
-            id: Arc::clone(member.shared_id()),
-            lane: member.lane().map(Arc::from),
+            id: member.id().clone(),
+            lane: member.lane().cloned(),
             evidence: None,
         })
     }
 
     /// The same with the digest of some evidence.
     #[must_use]
-    pub fn showing(mut self, evidence: impl Into<Arc<str>>) -> Self {
-        self.evidence = Some(evidence.into());
+    pub const fn showing(mut self, evidence: Digest) -> Self {
+        self.evidence = Some(evidence);
         self
     }
 }
@@ -66,7 +66,7 @@ pub enum Arrival {
 #[derive(Clone, Debug, Eq, PartialEq)]
 enum Slot {
     Missing,
-    Arrived(Option<Arc<str>>),
+    Arrived(Option<Digest>),
     Gone,
 }
 
@@ -97,7 +97,7 @@ impl BarrierFold {
             return Arrival::OtherWave;
         }
         let Some(member) =
-            self.group.member(witness.rank).filter(|m| m.id() == actor && *witness.id == *actor)
+            self.group.member(witness.rank).filter(|m| **m.id() == *actor && *witness.id == *actor)
         else {
             return Arrival::NotYours;
         };
@@ -105,7 +105,7 @@ impl BarrierFold {
             Some(Slot::Gone) | None => Arrival::Gone,
             Some(Slot::Arrived(_)) => Arrival::Twice,
             Some(Slot::Missing)
-                if witness.size != self.group.size() || witness.lane.as_deref() != member.lane() =>
+                if witness.size != self.group.size() || witness.lane.as_ref() != member.lane() =>
             {
                 Arrival::Mismatch
             }
@@ -119,7 +119,7 @@ impl BarrierFold {
         if arrival == Arrival::Count
             && let Some(slot) = self.slots.get_mut(witness.rank)
         {
-            *slot = Slot::Arrived(witness.evidence.clone());
+            *slot = Slot::Arrived(witness.evidence);
             self.missing -= 1;
         }
         arrival
@@ -144,26 +144,26 @@ impl BarrierFold {
     }
 
     /// Ids of those who have neither arrived nor gone, in rank order.
-    pub fn missing(&self) -> impl Iterator<Item = &Arc<str>> {
+    pub fn missing(&self) -> impl Iterator<Item = &Id> {
         self.ids(|slot| *slot == Slot::Missing)
     }
 
     /// Ids of those declared gone, in rank order.
-    pub fn gone(&self) -> impl Iterator<Item = &Arc<str>> {
+    pub fn gone(&self) -> impl Iterator<Item = &Id> {
         self.ids(|slot| *slot == Slot::Gone)
     }
 
     /// Ids of those who have arrived, in rank order, each with the digest it showed.
-    pub fn arrived(&self) -> impl Iterator<Item = (&Arc<str>, Option<&Arc<str>>)> {
+    pub fn arrived(&self) -> impl Iterator<Item = (&Id, Option<Digest>)> {
         self.group.members().iter().zip(&self.slots).filter_map(|(member, slot)| match slot {
-            Slot::Arrived(evidence) => Some((member.shared_id(), evidence.as_ref())),
+            Slot::Arrived(evidence) => Some((member.id(), *evidence)),
             Slot::Missing | Slot::Gone => None,
         })
     }
 
-    fn ids(&self, pick: impl Fn(&Slot) -> bool) -> impl Iterator<Item = &Arc<str>> {
+    fn ids(&self, pick: impl Fn(&Slot) -> bool) -> impl Iterator<Item = &Id> {
         let picked = self.group.members().iter().zip(&self.slots).filter(move |(_, slot)| pick(slot));
-        picked.map(|(member, _)| member.shared_id())
+        picked.map(|(member, _)| member.id())
     }
 }
 
@@ -174,9 +174,13 @@ mod tests {
     use super::*;
     use crate::group::{GroupSpec, Member};
 
+    fn id(text: &str) -> Id {
+        Id::new(text).unwrap()
+    }
+
     fn group(size: usize) -> Group {
-        let members = (0..size).map(|n| Member::new(format!("m{n}")).in_lane("docs")).collect();
-        Group::new(GroupSpec::new("g", members)).unwrap()
+        let members = (0..size).map(|n| Member::new(id(&format!("m{n}"))).in_lane(id("docs"))).collect();
+        Group::new(GroupSpec::new(id("g"), members)).unwrap()
     }
 
     #[test]
@@ -184,7 +188,7 @@ mod tests {
         let mut barrier = BarrierFold::new(group(3));
         let own = |rank| Witness::of(&group(3), rank).unwrap();
         let mut other = own(0);
-        other.wave = "w2".into();
+        other.wave = id("w2");
         assert_eq!(barrier.arrive("m0", &other), Arrival::OtherWave);
         assert_eq!(barrier.arrive("m1", &own(0)), Arrival::NotYours);
         assert_eq!(barrier.arrive("zz", &own(0)), Arrival::NotYours);
@@ -199,15 +203,15 @@ mod tests {
         wrong = own(0);
         wrong.lane = None;
         assert_eq!(barrier.arrive("m0", &wrong), Arrival::Mismatch);
-        assert_eq!(barrier.arrive("m0", &own(0).showing("sha256:0")), Arrival::Count);
+        assert_eq!(barrier.arrive("m0", &own(0).showing(Digest::of(b"evidence"))), Arrival::Count);
         assert_eq!(barrier.arrive("m0", &own(0)), Arrival::Twice);
         assert!(barrier.depart(1));
         assert_eq!(barrier.arrive("m1", &own(1)), Arrival::Gone);
-        assert_eq!(barrier.missing().map(AsRef::as_ref).collect::<Vec<&str>>(), ["m2"]);
+        assert_eq!(barrier.missing().map(Id::as_str).collect::<Vec<_>>(), ["m2"]);
         assert!(!barrier.is_complete());
         assert_eq!(barrier.arrive("m2", &own(2)), Arrival::Count);
         assert!(barrier.is_complete());
-        assert_eq!(barrier.gone().map(AsRef::as_ref).collect::<Vec<&str>>(), ["m1"]);
+        assert_eq!(barrier.gone().map(Id::as_str).collect::<Vec<_>>(), ["m1"]);
         assert_eq!(barrier.arrived().count(), 2);
     }
 

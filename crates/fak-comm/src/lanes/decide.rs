@@ -1,12 +1,13 @@
 //! The decision: may this request hold a lease beside those that live? A pure function of request, live leases,
 //! taxonomy and time (§6.7). It grants nothing and counts nothing.
 
+use std::fmt;
 use std::sync::Arc;
+
+use fak_abi::{Id, Principal, Timestamp};
 
 use super::path::{Glob, Meeting, PathFault, Tree};
 use super::taxonomy::{Lane, Taxonomy};
-use crate::holder::Holder;
-use crate::time::Timestamp;
 
 /// What somebody wants to lease.
 #[derive(Clone, Copy, Debug)]
@@ -21,7 +22,7 @@ pub enum LaneRequest<'a> {
 #[derive(Clone, Debug)]
 pub struct Region {
     /// The lane, unless the lease is over globs.
-    pub lane: Option<Arc<str>>,
+    pub lane: Option<Id>,
     /// Whether it admits no other lease beside it.
     pub exclusive: bool,
     /// The paths.
@@ -30,7 +31,7 @@ pub struct Region {
 
 impl From<&Lane> for Region {
     fn from(lane: &Lane) -> Self {
-        Self { lane: Some(Arc::clone(&lane.name)), exclusive: lane.exclusive, tree: lane.tree.clone() }
+        Self { lane: Some(lane.name.clone()), exclusive: lane.exclusive, tree: lane.tree.clone() }
     }
 }
 
@@ -44,10 +45,18 @@ impl Region {
         if self.exclusive || other.exclusive {
             return Some(Why::Exclusive);
         }
-        let text = |glob: Option<&Glob>| glob.map(|glob| Arc::from(glob.as_str()));
+        let text = |glob: Option<&Glob>| glob.map(|glob| glob.as_str().to_owned());
         self.tree
             .meets(&other.tree)
             .map(|Meeting { ours, theirs }| Why::Overlap { ours: text(ours), theirs: text(theirs) })
+    }
+
+    /// Those of `leases` that may not be held beside this, in their order.
+    pub(super) fn in_the_way<'a>(&self, leases: impl Iterator<Item = &'a LiveLease>) -> Vec<InTheWay> {
+        let conflict = |lease: &LiveLease| {
+            self.conflicts(&lease.region).map(|why| InTheWay { lease: lease.clone(), why })
+        };
+        leases.filter_map(conflict).collect()
     }
 }
 
@@ -57,7 +66,7 @@ pub struct LiveLease {
     /// Its fence, unique in its arbiter.
     pub fence: u64,
     /// Whose it is.
-    pub holder: Holder,
+    pub holder: Arc<Principal>,
     /// What it is over.
     pub region: Region,
     /// From this instant on it is expired.
@@ -73,7 +82,8 @@ impl LiveLease {
 }
 
 /// Why two leases may not be held at once.
-#[derive(Clone, Debug, Eq, PartialEq)]
+#[derive(Clone, Debug, Eq, PartialEq, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Why {
     /// Both are over one lane.
     SameLane,
@@ -82,21 +92,60 @@ pub enum Why {
     /// Their trees overlap, at these globs; absent on a side that covers everything.
     Overlap {
         /// Glob of the request.
-        ours: Option<Arc<str>>,
+        ours: Option<String>,
         /// Glob of the lease in the way.
-        theirs: Option<Arc<str>>,
+        theirs: Option<String>,
     },
 }
 
-/// A lease in the way of a request.
-#[derive(Clone, Debug, Eq, PartialEq)]
+/// A lease in the way of a request, and why.
+#[derive(Clone, Debug)]
+pub struct InTheWay {
+    /// The lease.
+    pub lease: LiveLease,
+    /// Why it is in the way.
+    pub why: Why,
+}
+
+impl InTheWay {
+    /// As much of it as `asker` may know: of a holder that shares neither fleet nor tenant with it, neither
+    /// the name nor the globs (§3.5).
+    #[must_use]
+    pub fn shown_to(&self, asker: &Principal) -> Conflict {
+        let Self { lease, why } = self;
+        let known = std::ptr::eq(Arc::as_ptr(&lease.holder), asker) || lease.holder.shares_domain(asker);
+        let why = match why {
+            Why::Overlap { ours, .. } if !known => Why::Overlap { ours: ours.clone(), theirs: None },
+            why => why.clone(),
+        };
+        let holder = known.then(|| lease.holder.id().clone());
+        Conflict { fence: lease.fence, holder, lane: lease.region.lane.clone(), why }
+    }
+}
+
+impl fmt::Display for Why {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (ours, theirs) = match self {
+            Self::SameLane => return f.write_str("they are the same lane"),
+            Self::Exclusive => return f.write_str("one of them runs alone"),
+            Self::Overlap { ours, theirs } => (ours, theirs),
+        };
+        let glob = |glob: &Option<String>| {
+            glob.as_ref().map_or_else(|| "everything".to_owned(), |g| format!("{g:?}"))
+        };
+        write!(f, "their trees overlap, by {} and {}", glob(ours), glob(theirs))
+    }
+}
+
+/// What an agent is told of a lease in its way.
+#[derive(Clone, Debug, Eq, PartialEq, serde::Serialize)]
 pub struct Conflict {
     /// The lease's fence, which names it.
     pub fence: u64,
-    /// Whose it is.
-    pub holder: Holder,
+    /// Whose it is; absent where the asker shares neither fleet nor tenant with the holder (§3.5).
+    pub holder: Option<Id>,
     /// The lane it is over, if any.
-    pub lane: Option<Arc<str>>,
+    pub lane: Option<Id>,
     /// Why it is in the way.
     pub why: Why,
 }
@@ -117,7 +166,7 @@ pub enum Decision {
     /// No such lane: MISROUTE.
     UnknownLane,
     /// These leases are in the way, each once, oldest first: LEASE_HELD.
-    Held(Vec<Conflict>),
+    Held(Vec<InTheWay>),
 }
 
 /// Decides `request` against the leases in `live` that have not expired at `now` (§6.7): shape, then lane, then
@@ -138,18 +187,7 @@ pub fn decide<'a>(
             Err((at, fault)) => return Decision::Malformed { at, fault },
         },
     };
-    let conflicts: Vec<Conflict> = live
-        .into_iter()
-        .filter(|lease| lease.is_live(now))
-        .filter_map(|lease| {
-            Some(Conflict {
-                why: region.conflicts(&lease.region)?,
-                fence: lease.fence,
-                holder: lease.holder.clone(),
-                lane: lease.region.lane.clone(),
-            })
-        })
-        .collect();
+    let conflicts = region.in_the_way(live.into_iter().filter(|lease| lease.is_live(now)));
     if conflicts.is_empty() { Decision::Admit(region) } else { Decision::Held(conflicts) }
 }
 
@@ -162,12 +200,12 @@ fn read(globs: &[&str]) -> Result<Tree, (usize, PathFault)> {
 }
 
 /// Whether lanes may run together, as data: unknown names, and every pair that conflicts with the reason.
-#[derive(Clone, Debug, Default, Eq, PartialEq)]
+#[derive(Clone, Debug, Default, Eq, PartialEq, serde::Serialize)]
 pub struct Together {
-    /// Names that are no lane.
-    pub unknown: Vec<String>,
+    /// Names that are no lane, each with the nearest lane if one is near.
+    pub unknown: Vec<(String, Option<Id>)>,
     /// Pairs that may not run together, in the order asked.
-    pub conflicts: Vec<(Arc<str>, Arc<str>, Why)>,
+    pub conflicts: Vec<(Id, Id, Why)>,
 }
 
 impl Together {
@@ -178,6 +216,22 @@ impl Together {
     }
 }
 
+impl fmt::Display for Together {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (name, nearest) in &self.unknown {
+            write!(f, "unknown lane: {name:?}")?;
+            match nearest {
+                Some(nearest) => writeln!(f, ", the nearest known is {nearest:?}")?,
+                None => writeln!(f)?,
+            }
+        }
+        for (one, other, why) in &self.conflicts {
+            writeln!(f, "conflict: lanes {one:?} and {other:?}: {why}")?;
+        }
+        Ok(())
+    }
+}
+
 /// May these lanes be leased at once (§6.7)? A lane named twice conflicts with itself.
 #[must_use]
 pub fn run_together(taxonomy: &Taxonomy, names: &[&str]) -> Together {
@@ -185,13 +239,13 @@ pub fn run_together(taxonomy: &Taxonomy, names: &[&str]) -> Together {
     let mut lanes: Vec<(&Lane, Region)> = Vec::with_capacity(names.len());
     for name in names {
         let Some(lane) = taxonomy.lane(name) else {
-            together.unknown.push((*name).to_owned());
+            together.unknown.push(((*name).to_owned(), taxonomy.nearest(name).cloned()));
             continue;
         };
         let region = Region::from(lane);
         for (before, held) in &lanes {
             if let Some(why) = held.conflicts(&region) {
-                together.conflicts.push((Arc::clone(&before.name), Arc::clone(&lane.name), why));
+                together.conflicts.push((before.name.clone(), lane.name.clone(), why));
             }
         }
         lanes.push((lane, region));
@@ -202,6 +256,8 @@ pub fn run_together(taxonomy: &Taxonomy, names: &[&str]) -> Together {
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
+
+    use fak_abi::{CapSet, KernelSeal, PrincipalSpec};
 
     use super::*;
     use crate::lanes::{LanePath, LaneSpec, Listing};
@@ -218,11 +274,17 @@ mod tests {
     "#;
 
     fn at(ms: u64) -> Timestamp {
-        Timestamp::from_millis(ms)
+        Timestamp::from_micros(ms * 1_000)
+    }
+
+    fn principal(id: &str, fleet: Option<&str>) -> Arc<Principal> {
+        let spec = PrincipalSpec::agent(Id::new(id).unwrap());
+        let spec = PrincipalSpec { fleet: fleet.map(|fleet| Id::new(fleet).unwrap()), ..spec };
+        KernelSeal::new().principal(spec, 1, CapSet::NONE)
     }
 
     fn lease(fence: u64, region: Region, expires: u64) -> LiveLease {
-        LiveLease { fence, holder: Holder::test("h"), region, expires: at(expires) }
+        LiveLease { fence, holder: principal("h", None), region, expires: at(expires) }
     }
 
     fn admitted(request: LaneRequest<'_>) -> Region {
@@ -234,7 +296,7 @@ mod tests {
 
     fn held(request: LaneRequest<'_>, live: &[LiveLease], now: u64) -> Vec<u64> {
         match decide(request, live, &TABLE.parse().unwrap(), at(now)) {
-            Decision::Held(conflicts) => conflicts.iter().map(|c| c.fence).collect(),
+            Decision::Held(conflicts) => conflicts.iter().map(|c| c.lease.fence).collect(),
             Decision::Admit(_) => Vec::new(),
             other => panic!("{other:?}"),
         }
@@ -246,7 +308,7 @@ mod tests {
             lease(1, admitted(LaneRequest::Lane("docs")), 10),
             lease(2, admitted(LaneRequest::Lane("model")), 10),
         ];
-        assert_eq!(held(LaneRequest::Lane("route"), &live, 0), []);
+        assert!(held(LaneRequest::Lane("route"), &live, 0).is_empty());
         assert_eq!(held(LaneRequest::Lane("docs"), &live, 0), [1]);
         assert_eq!(held(LaneRequest::Lane("abi"), &live, 0), [1, 2]);
         assert_eq!(
@@ -255,7 +317,7 @@ mod tests {
             "a lane without a tree overlaps everything"
         );
         assert_eq!(held(LaneRequest::Tree(&["docs/a", "src/model/x", "docs/b"]), &live, 0), [1, 2]);
-        assert_eq!(held(LaneRequest::Tree(&["src/other/**"]), &live, 0), []);
+        assert!(held(LaneRequest::Tree(&["src/other/**"]), &live, 0).is_empty());
         assert_eq!(held(LaneRequest::Tree(&[]), &live, 0), [1, 2]);
         let alone = [lease(3, admitted(LaneRequest::Lane("abi")), 10)];
         assert_eq!(held(LaneRequest::Tree(&["elsewhere"]), &alone, 0), [3]);
@@ -265,7 +327,7 @@ mod tests {
     fn a_lease_is_in_the_way_until_its_expiry_and_not_at_it() {
         let live = [lease(1, admitted(LaneRequest::Lane("docs")), 10)];
         assert_eq!(held(LaneRequest::Lane("docs"), &live, 9), [1]);
-        assert_eq!(held(LaneRequest::Lane("docs"), &live, 10), []);
+        assert!(held(LaneRequest::Lane("docs"), &live, 10).is_empty());
     }
 
     #[test]
@@ -280,13 +342,44 @@ mod tests {
     }
 
     #[test]
+    fn a_stranger_learns_neither_holder_nor_globs() {
+        let seal = KernelSeal::new();
+        let of = |id: &str, fleet: &str| {
+            let spec = PrincipalSpec::agent(Id::new(id).unwrap()).fleet(Id::new(fleet).unwrap());
+            seal.principal(spec, 1, CapSet::NONE)
+        };
+        let (holder, friend, stranger) = (of("a", "f1"), of("b", "f1"), of("c", "f2"));
+        let region = admitted(LaneRequest::Tree(&["plans/secret"]));
+        let live = [LiveLease { fence: 1, holder, region, expires: at(9) }];
+        let taxonomy = TABLE.parse().unwrap();
+        let Decision::Held(found) = decide(LaneRequest::Tree(&["plans"]), &live, &taxonomy, at(0)) else {
+            panic!("admitted")
+        };
+        let found = found.first().unwrap();
+        let seen = found.shown_to(&friend);
+        assert_eq!(seen.holder, Some(Id::new("a").unwrap()));
+        assert!(matches!(seen.why, Why::Overlap { theirs: Some(_), .. }));
+        let seen = found.shown_to(&stranger);
+        assert_eq!(seen.holder, None);
+        assert!(matches!(seen.why, Why::Overlap { theirs: None, .. }));
+    }
+
+    #[test]
     fn lanes_together_name_every_pair_that_may_not() {
         let taxonomy = TABLE.parse().unwrap();
         assert!(run_together(&taxonomy, &["docs", "model", "route"]).is_clear());
         let together = run_together(&taxonomy, &["docs", "abi", "docs", "dcos"]);
-        assert_eq!(together.unknown, ["dcos"]);
+        assert_eq!(together.unknown, [("dcos".to_owned(), Some(Id::new("docs").unwrap()))]);
+        let text = together.to_string();
+        assert!(text.contains("unknown lane: \"dcos\", the nearest known is \"docs\""), "{text}");
+        assert!(text.contains("conflict: lanes \"docs\" and \"abi\": one of them runs alone"), "{text}");
+        let bare = run_together(&taxonomy, &["bare", "docs"]).to_string();
+        assert_eq!(
+            bare,
+            "conflict: lanes \"bare\" and \"docs\": their trees overlap, by everything and \"docs/**\"\n"
+        );
         let pairs: Vec<_> =
-            together.conflicts.iter().map(|(a, b, why)| (a.as_ref(), b.as_ref(), why.clone())).collect();
+            together.conflicts.iter().map(|(a, b, why)| (a.as_str(), b.as_str(), why.clone())).collect();
         assert_eq!(
             pairs,
             [
@@ -349,8 +442,7 @@ mod tests {
                 }).unwrap();
                 let mut live: Vec<LiveLease> = Vec::new();
                 let mut model: Vec<(usize, bool, u64)> = Vec::new();
-                let mut now = 0;
-                for (fence, (which, by_tree, ttl)) in asks.into_iter().enumerate() {
+                    for (now, (which, by_tree, ttl)) in (0..).zip(asks) {
                     let which = which % trees.len();
                     let globs: Vec<&str> = trees[which].iter().map(String::as_str).collect();
                     let request = if by_tree { LaneRequest::Tree(&globs) } else { LaneRequest::Lane(&names[which]) };
@@ -367,7 +459,7 @@ mod tests {
                             for path in &paths {
                                 prop_assert!(region.tree.covers(&LanePath::parse(path).unwrap()));
                             }
-                            live.push(lease(fence as u64, region, now + ttl));
+                            live.push(lease(now, region, now + ttl));
                             model.push((which, by_tree, now + ttl));
                         }
                         Decision::Held(conflicts) => {
@@ -376,8 +468,7 @@ mod tests {
                         }
                         other => prop_assert!(false, "{other:?}"),
                     }
-                    now += 1;
-                }
+                    }
             }
         }
 }

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::Arc;
+
+use fak_abi::Id;
 
 use super::path::Meeting;
 use super::taxonomy::{Lane, Listing, Note, Taxonomy};
@@ -11,10 +12,10 @@ use super::taxonomy::{Lane, Listing, Note, Taxonomy};
 const MAX_OVERLAPS: usize = 10_000;
 
 /// A lane listed more than once.
-#[derive(Clone, Debug, Eq, PartialEq)]
+#[derive(Clone, Debug, Eq, PartialEq, serde::Serialize)]
 pub struct Duplicate {
     /// Its name.
-    pub lane: Arc<str>,
+    pub lane: String,
     /// Every line that lists it, if it came as text.
     pub lines: Vec<usize>,
     /// How often it is listed, at least twice.
@@ -22,25 +23,25 @@ pub struct Duplicate {
 }
 
 /// Two lanes whose trees overlap, so that they never run together.
-#[derive(Clone, Debug, Eq, PartialEq)]
+#[derive(Clone, Debug, Eq, PartialEq, serde::Serialize)]
 pub struct Overlap {
     /// The two lanes, sorted.
-    pub lanes: (Arc<str>, Arc<str>),
+    pub lanes: (Id, Id),
     /// The first pair of globs that overlap, in the same order.
-    pub globs: (Arc<str>, Arc<str>),
+    pub globs: (String, String),
 }
 
 /// What there is to say about a taxonomy (§6.7).
-#[derive(Clone, Debug, Default, Eq, PartialEq)]
+#[derive(Clone, Debug, Default, Eq, PartialEq, serde::Serialize)]
 pub struct Lint {
     /// Lanes listed more than once, in order of first mention.
     pub duplicates: Vec<Duplicate>,
     /// Lanes without a tree: they overlap everything.
-    pub without_tree: Vec<Arc<str>>,
+    pub without_tree: Vec<Id>,
     /// Trees whose name is no lane: nobody can lease them.
     pub without_lane: Vec<Listing>,
     /// Lanes with a glob that covers everything, each reported once and in no overlap.
-    pub cover_all: Vec<Arc<str>>,
+    pub cover_all: Vec<Id>,
     /// Overlaps between any two other lanes.
     pub overlaps: Vec<Overlap>,
     /// Overlaps beyond the 10,000 listed.
@@ -85,9 +86,9 @@ impl Taxonomy {
         let mut narrow: Vec<&Lane> = Vec::new();
         for lane in self.lanes.values() {
             if lane.tree.globs().is_empty() {
-                lint.without_tree.push(Arc::clone(&lane.name));
+                lint.without_tree.push(lane.name.clone());
             } else if lane.tree.covers_all() {
-                lint.cover_all.push(Arc::clone(&lane.name));
+                lint.cover_all.push(lane.name.clone());
             } else {
                 narrow.push(lane);
             }
@@ -103,8 +104,8 @@ impl Taxonomy {
                     continue;
                 }
                 lint.overlaps.push(Overlap {
-                    lanes: (Arc::clone(&lane.name), Arc::clone(&other.name)),
-                    globs: (ours.as_str().into(), theirs.as_str().into()),
+                    lanes: (lane.name.clone(), other.name.clone()),
+                    globs: (ours.as_str().to_owned(), theirs.as_str().to_owned()),
                 });
             }
         }
@@ -115,9 +116,9 @@ impl Taxonomy {
 fn duplicates(listings: &[Listing]) -> Vec<Duplicate> {
     let mut seen: BTreeMap<&str, (usize, Duplicate)> = BTreeMap::new();
     for (at, listing) in listings.iter().enumerate() {
-        let (_, entry) = seen.entry(&listing.name).or_insert_with(|| {
-            (at, Duplicate { lane: Arc::clone(&listing.name), lines: Vec::new(), times: 0 })
-        });
+        let (_, entry) = seen
+            .entry(&listing.name)
+            .or_insert_with(|| (at, Duplicate { lane: listing.name.clone(), lines: Vec::new(), times: 0 }));
         entry.times += 1;
         entry.lines.extend(listing.line);
     }
@@ -178,16 +179,16 @@ mod tests {
     #[test]
     fn a_real_workspace_has_ten_duplicates_one_overlap_two_orphans_and_one_that_covers_all() {
         let lint = WORKSPACE.parse::<Taxonomy>().unwrap().lint();
-        let names: Vec<_> = lint.duplicates.iter().map(|d| d.lane.as_ref()).collect();
+        let names: Vec<_> = lint.duplicates.iter().map(|d| d.lane.as_str()).collect();
         assert_eq!(names.len(), 10);
         assert!(names.contains(&"devindex") && names.contains(&"slackoutbox"));
         assert!(lint.duplicates.iter().all(|d| d.times == 2 && d.lines.len() == 2));
         let overlaps: Vec<_> =
-            lint.overlaps.iter().map(|o| (o.lanes.0.as_ref(), o.lanes.1.as_ref())).collect();
+            lint.overlaps.iter().map(|o| (o.lanes.0.as_str(), o.lanes.1.as_str())).collect();
         assert_eq!(overlaps, [("docs", "release")]);
-        let orphans: Vec<_> = lint.without_lane.iter().map(|l| l.name.as_ref()).collect();
+        let orphans: Vec<_> = lint.without_lane.iter().map(|l| l.name.as_str()).collect();
         assert_eq!(orphans, ["capindex", "capindexgw"]);
-        assert_eq!(lint.cover_all, ["global".into()]);
+        assert_eq!(lint.cover_all, [Id::new("global").unwrap()]);
         assert!(lint.without_tree.is_empty());
         assert_eq!(lint.notes.len(), 1);
         assert!(!lint.is_clean() && lint.findings() == 14);

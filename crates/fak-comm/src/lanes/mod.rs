@@ -8,7 +8,9 @@ mod table;
 mod taxonomy;
 mod text;
 
-pub use decide::{Conflict, Decision, LaneRequest, LiveLease, Region, Together, Why, decide, run_together};
+pub use decide::{
+    Conflict, Decision, InTheWay, LaneRequest, LiveLease, Region, Together, Why, decide, run_together,
+};
 pub use lint::{Duplicate, Lint, Overlap};
 pub use path::{Glob, LanePath, Meeting, PathFault, Tree};
 pub use table::{LeaseTable, Standing};

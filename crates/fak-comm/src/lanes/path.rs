@@ -120,7 +120,7 @@ impl LanePath {
 /// shell's, so that two workers are kept apart rather than let meet.
 #[derive(Clone, Debug)]
 pub struct Glob {
-    text: Arc<str>,
+    text: Box<str>,
     components: Components,
 }
 

@@ -1,8 +1,10 @@
 //! The taxonomy: which lanes there are, which of them run alone, and each one's tree. Reading it from TOML is in
 //! `text`, judging it in `lint`.
 
-use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::collections::{BTreeMap, BTreeSet};
+
+use fak_abi::Id;
+use fak_abi::json::nearest;
 
 use super::path::{Glob, MAX_GLOBS, Tree};
 use crate::error::{CommError, Place};
@@ -11,17 +13,17 @@ use crate::error::{CommError, Place};
 const MAX_LANES: usize = 4_096;
 
 /// A name as a list gives it, with its line when it came as text.
-#[derive(Clone, Debug, Eq, PartialEq)]
+#[derive(Clone, Debug, Eq, PartialEq, serde::Serialize)]
 pub struct Listing {
     /// The lane's name.
-    pub name: Arc<str>,
+    pub name: String,
     /// Line, from 1; absent for a table that was not read from text.
     pub line: Option<usize>,
 }
 
 impl From<&str> for Listing {
     fn from(name: &str) -> Self {
-        Self { name: name.into(), line: None }
+        Self { name: name.to_owned(), line: None }
     }
 }
 
@@ -37,7 +39,7 @@ pub struct LaneSpec {
 }
 
 /// A key of a lane table that means nothing here: noted, not refused (§6.7).
-#[derive(Clone, Debug, Eq, PartialEq)]
+#[derive(Clone, Debug, Eq, PartialEq, serde::Serialize)]
 pub struct Note {
     /// Dotted key.
     pub key: String,
@@ -48,7 +50,7 @@ pub struct Note {
 /// One lane.
 #[derive(Clone, Debug)]
 pub struct Lane {
-    pub(super) name: Arc<str>,
+    pub(super) name: Id,
     pub(super) exclusive: bool,
     pub(super) tree: Tree,
 }
@@ -56,19 +58,19 @@ pub struct Lane {
 impl Lane {
     /// Its name.
     #[must_use]
-    pub fn name(&self) -> &Arc<str> {
+    pub const fn name(&self) -> &Id {
         &self.name
     }
 
     /// Whether it runs alone.
     #[must_use]
-    pub fn is_exclusive(&self) -> bool {
+    pub const fn is_exclusive(&self) -> bool {
         self.exclusive
     }
 
     /// Its tree; one without globs covers everything.
     #[must_use]
-    pub fn tree(&self) -> &Tree {
+    pub const fn tree(&self) -> &Tree {
         &self.tree
     }
 }
@@ -76,7 +78,7 @@ impl Lane {
 /// The lanes of a workspace (§6.7). Immutable once read.
 #[derive(Clone, Debug, Default)]
 pub struct Taxonomy {
-    pub(super) lanes: BTreeMap<Arc<str>, Lane>,
+    pub(super) lanes: BTreeMap<Id, Lane>,
     /// Every mention in the two lists, in order, for the lint.
     pub(super) listings: Vec<Listing>,
     /// Trees whose name is in neither list.
@@ -102,9 +104,9 @@ impl Taxonomy {
             [("lanes.concurrent", concurrent, false), ("lanes.exclusive", exclusive, true)]
         {
             for listing in names {
-                check_name(&listing, list)?;
-                let lane = taxonomy.lanes.entry(Arc::clone(&listing.name)).or_insert_with(|| Lane {
-                    name: Arc::clone(&listing.name),
+                let name = name_of(&listing, list)?;
+                let lane = taxonomy.lanes.entry(name.clone()).or_insert_with(|| Lane {
+                    name,
                     exclusive: false,
                     tree: Tree::default(),
                 });
@@ -112,11 +114,11 @@ impl Taxonomy {
                 taxonomy.listings.push(listing);
             }
         }
-        let mut seen: BTreeMap<Arc<str>, ()> = BTreeMap::new();
+        let mut seen: BTreeSet<Id> = BTreeSet::new();
         for (listing, globs) in trees {
-            check_name(&listing, "lanes.trees")?;
+            let name = name_of(&listing, "lanes.trees")?;
             let key = format!("lanes.trees.{}", listing.name);
-            if seen.insert(Arc::clone(&listing.name), ()).is_some() {
+            if !seen.insert(name.clone()) {
                 return Err(fault(
                     listing.line,
                     &key,
@@ -124,7 +126,7 @@ impl Taxonomy {
                 ));
             }
             let tree = read_tree(&key, listing.line, globs)?;
-            match taxonomy.lanes.get_mut(&listing.name) {
+            match taxonomy.lanes.get_mut(&name) {
                 Some(lane) => lane.tree = tree,
                 None => taxonomy.orphans.push(listing),
             }
@@ -136,6 +138,13 @@ impl Taxonomy {
     #[must_use]
     pub fn lane(&self, name: &str) -> Option<&Lane> {
         self.lanes.get(name)
+    }
+
+    /// The lane whose name is nearest to one that is none, if one is near.
+    #[must_use]
+    pub fn nearest(&self, name: &str) -> Option<&Id> {
+        let known = nearest(name, self.lanes.keys().map(Id::as_str))?;
+        self.lanes.get(known).map(Lane::name)
     }
 
     /// Every lane, sorted by name.
@@ -158,7 +167,7 @@ fn read_tree(key: &str, line: Option<usize>, globs: Vec<Listing>) -> Result<Tree
     for glob in globs {
         let read = Glob::parse(&glob.name).map_err(|fault| CommError::Path {
             at: Place { line: glob.line, key: key.to_owned() },
-            path: glob.name.to_string(),
+            path: glob.name.clone(),
             fault,
         })?;
         tree.push(read);
@@ -166,13 +175,8 @@ fn read_tree(key: &str, line: Option<usize>, globs: Vec<Listing>) -> Result<Tree
     Ok(Tree::new(tree))
 }
 
-fn check_name(listing: &Listing, key: &str) -> Result<(), CommError> {
-    crate::id::check_id("lane", 0, &listing.name).map_err(|err| {
-        let CommError::Id { why, .. } = err else {
-            return err;
-        };
-        fault(listing.line, key, format!("{why}, expected a lane name"))
-    })
+fn name_of(listing: &Listing, key: &str) -> Result<Id, CommError> {
+    Id::new(&listing.name).map_err(|err| fault(listing.line, key, format!("expected a lane name: {err}")))
 }
 
 pub(super) fn fault(line: Option<usize>, key: &str, expected: String) -> CommError {

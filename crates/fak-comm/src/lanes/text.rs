@@ -124,7 +124,7 @@ mod tests {
     fn a_table_is_read_with_its_notes() {
         let text = "title = 1\n[lanes]\nconcurrent = [\n  \"b\",\n  \"a\"]\nautopick = []\n[lanes.trees]\nb = [\"src/b/**\"]\n";
         let taxonomy: Taxonomy = text.parse().unwrap();
-        assert_eq!(taxonomy.lanes().map(|l| l.name().as_ref()).collect::<Vec<_>>(), ["a", "b"]);
+        assert_eq!(taxonomy.lanes().map(|l| l.name().as_str()).collect::<Vec<_>>(), ["a", "b"]);
         assert_eq!(taxonomy.lane("b").unwrap().tree().globs().len(), 1);
         let notes: Vec<_> = taxonomy.notes().iter().map(|n| (n.key.as_str(), n.line)).collect();
         assert_eq!(notes, [("title", 1), ("lanes.autopick", 6)]);
@@ -150,7 +150,7 @@ mod tests {
         );
         assert_eq!(
             error("[lanes]\nconcurrent = [\"\"]"),
-            "line 2, key \"lanes.concurrent\": the id is empty, expected a lane name"
+            "line 2, key \"lanes.concurrent\": expected a lane name: an id must have at least one byte"
         );
         assert!(error("[lanes]\na = 1\na = 2").starts_with("line 3"));
     }

@@ -31,6 +31,17 @@ pub(crate) struct Address {
     pub(crate) id: String,
 }
 
+impl Address {
+    /// The key it names.
+    ///
+    /// # Errors
+    ///
+    /// [`fak_abi::AddressError`] if the id is none.
+    pub(crate) fn key(&self) -> Result<fak_abi::ChannelKey, fak_abi::AddressError> {
+        fak_abi::ChannelKey::new(self.locale, &self.id)
+    }
+}
+
 /// Where the bytes of a body come from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Source {

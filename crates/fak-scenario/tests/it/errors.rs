@@ -197,7 +197,7 @@ fn what_stands_before_the_steps() {
     check(
         &top(r#""policy": {"file": "../../etc/passwd"}"#),
         &expect![[
-            r#"x.json:3:20: policy/file: the path "../../etc/passwd" climbs out of the scenario's folder; move the file there or allow outside files"#
+            r#"x.json:3:20: policy/file: the path "../../etc/passwd" climbs out of the scenario's folder; move the file there, or run with --allow-outside"#
         ]],
     );
     check(

@@ -1,3 +1,4 @@
 //! What the crate does as its users meet it.
 
 mod errors;
+mod examples;

@@ -1,0 +1,147 @@
+//! What a bus keeps of one attached principal: how much it has taken (§4.12) and what is its own.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Weak};
+
+use fak_abi::{Id, Principal};
+use parking_lot::Mutex;
+
+use crate::config::Limits;
+use crate::mailbox::Mailbox;
+use crate::route::Route;
+
+/// How many of something a principal has taken.
+#[derive(Debug, Default)]
+pub(crate) struct Quota(AtomicU32);
+
+impl Quota {
+    /// Takes one more, unless that were above `limit`.
+    pub(crate) fn take(&self, limit: u32) -> bool {
+        if self.0.fetch_add(1, Ordering::Relaxed) < limit {
+            return true;
+        }
+        self.give();
+        false
+    }
+
+    /// Gives one back.
+    pub(crate) fn give(&self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// The inboxes that are a principal's alone.
+#[derive(Default)]
+struct Inboxes {
+    /// One for each group it is a member of (§6.3).
+    groups: HashMap<Id, Arc<Mailbox>>,
+    closed: bool,
+}
+
+/// See the module.
+pub(crate) struct Account {
+    principal: Arc<Principal>,
+    limits: Limits,
+    routes: Mutex<Vec<Weak<Route>>>,
+    inboxes: Mutex<Inboxes>,
+    pub(crate) mailboxes: Quota,
+    pub(crate) subscriptions: Quota,
+    pub(crate) waits: Quota,
+    pub(crate) leases: Quota,
+    pub(crate) requests: Quota,
+    pub(crate) windows: Quota,
+}
+
+impl Account {
+    pub(crate) fn new(principal: Arc<Principal>, limits: Limits) -> Arc<Self> {
+        Arc::new(Self {
+            principal,
+            limits,
+            routes: Mutex::default(),
+            inboxes: Mutex::default(),
+            mailboxes: Quota::default(),
+            subscriptions: Quota::default(),
+            waits: Quota::default(),
+            leases: Quota::default(),
+            requests: Quota::default(),
+            windows: Quota::default(),
+        })
+    }
+
+    pub(crate) const fn principal(&self) -> &Arc<Principal> {
+        &self.principal
+    }
+
+    pub(crate) const fn limits(&self) -> &Limits {
+        &self.limits
+    }
+
+    /// Every inbox that is this principal's alone.
+    pub(crate) fn inboxes(&self) -> Vec<Arc<Mailbox>> {
+        self.inboxes.lock().groups.values().cloned().collect()
+    }
+
+    /// Takes the inboxes away; none is made from here on.
+    pub(crate) fn close(&self) -> Vec<Arc<Mailbox>> {
+        let mut inboxes = self.inboxes.lock();
+        inboxes.closed = true;
+        inboxes.groups.drain().map(|(_, inbox)| inbox).collect()
+    }
+
+    /// The inbox for a group, made if there is none; `None` once the principal is detached, or if
+    /// it has as many as it may have.
+    pub(crate) fn group(&self, group: &Id, make: impl FnOnce() -> Mailbox) -> Option<Arc<Mailbox>> {
+        let mut inboxes = self.inboxes.lock();
+        if let Some(inbox) = inboxes.groups.get(group) {
+            return Some(Arc::clone(inbox));
+        }
+        if inboxes.closed || !self.mailboxes.take(self.limits.mailboxes) {
+            return None;
+        }
+        let inbox = Arc::new(make());
+        inboxes.groups.insert(group.clone(), Arc::clone(&inbox));
+        Some(inbox)
+    }
+
+    /// A route that this account answers for.
+    pub(crate) fn adopt(&self, route: &Arc<Route>) {
+        let mut routes = self.routes.lock();
+        if routes.len() == routes.capacity() {
+            routes.retain(|route| route.strong_count() > 0);
+        }
+        routes.push(Arc::downgrade(route));
+    }
+
+    /// Lets `route` queue `bytes` more, if all routes together stay within the limit. Hands out
+    /// allowances in chunks, so that this is asked rarely; takes unused ones back when short.
+    pub(crate) fn allow(&self, route: &Route, bytes: u64) -> bool {
+        let limit = self.limits.queued_bytes;
+        let needed = route.queued_bytes().saturating_add(bytes);
+        let routes = self.routes.lock();
+        let live = || routes.iter().filter_map(Weak::upgrade);
+        let others = |sum: u64| sum.saturating_sub(route.allowance());
+        let generous = needed.saturating_add(limit / 1024);
+        let granted = live().fold(0_u64, |sum, route| sum.saturating_add(route.allowance()));
+        if others(granted).saturating_add(generous) <= limit {
+            route.set_allowance(generous);
+            return true;
+        }
+        let used = live().fold(0_u64, |sum, route| {
+            route.set_allowance(route.queued_bytes());
+            sum.saturating_add(route.allowance())
+        });
+        let fits = others(used).saturating_add(needed) <= limit;
+        if fits {
+            route.set_allowance(needed);
+        }
+        fits
+    }
+}
+
+impl fmt::Debug for Account {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Account({:?})", self.principal)
+    }
+}

@@ -1,0 +1,231 @@
+//! A channel at hand: one agent, one key, and what sending and receiving there again and again
+//! needs, looked up once.
+
+use std::fmt;
+use std::sync::{Arc, OnceLock};
+use std::task::{Poll, Waker};
+
+use fak_abi::{ChannelKey, Reason, Ref, Rider, Timestamp, Verdict};
+
+use crate::delivery::Delivery;
+use crate::endpoint::Endpoint;
+use crate::mailbox::{Mailbox, SpaceState, WaitState};
+use crate::recv::Incoming;
+use crate::route::Route;
+use crate::send::{Outgoing, SendOptions, refusal};
+use crate::sites;
+
+/// A channel at hand; see [`Endpoint::channel`].
+pub struct Channel {
+    endpoint: Endpoint,
+    key: ChannelKey,
+    at_hand: OnceLock<(Arc<Mailbox>, Arc<Route>)>,
+}
+
+impl Channel {
+    pub(crate) const fn new(endpoint: Endpoint, key: ChannelKey) -> Self {
+        Self { endpoint, key, at_hand: OnceLock::new() }
+    }
+
+    /// The agent's place on the bus.
+    #[must_use]
+    pub const fn endpoint(&self) -> &Endpoint {
+        &self.endpoint
+    }
+
+    /// The key.
+    #[must_use]
+    pub const fn key(&self) -> &ChannelKey {
+        &self.key
+    }
+
+    /// The mailbox and the way in, if the mailbox exists.
+    #[inline]
+    fn at_hand(&self) -> Option<(&Arc<Mailbox>, &Arc<Route>)> {
+        match self.at_hand.get() {
+            Some((mailbox, route)) => Some((mailbox, route)),
+            None => self.look_up(),
+        }
+    }
+
+    #[cold]
+    fn look_up(&self) -> Option<(&Arc<Mailbox>, &Arc<Route>)> {
+        let mailbox = self.endpoint.core().find(&self.key)?;
+        let route = mailbox.route(self.endpoint.account()?);
+        let (mailbox, route) = self.at_hand.get_or_init(|| (mailbox, route));
+        Some((mailbox, route))
+    }
+
+    /// Sends a message (§4.3). Never blocks; the verdict is the answer.
+    pub fn send(&self, body: &Ref) -> Verdict {
+        self.send_with(body, &SendOptions::default())
+    }
+
+    /// Sends a message with more to say about it (§4.2, §4.13).
+    pub fn send_with(&self, body: &Ref, options: &SendOptions<'_>) -> Verdict {
+        let out: Outgoing<'_> = self.endpoint.outgoing(&self.key, body, options);
+        self.endpoint.dispatch(out, self.at_hand()).0
+    }
+
+    /// Receives a message if one is there (§4.4).
+    pub fn try_recv(&self) -> Delivery {
+        let incoming = Incoming::plain(&self.key);
+        self.endpoint.take(self.at_hand().map(|(mailbox, _)| mailbox), &incoming).0
+    }
+
+    /// Waits for a message (§4.4).
+    ///
+    /// # Cancel safety
+    /// Dropping the future loses nothing: no message has been taken, and a wake-up it had got goes
+    /// to the next waiter.
+    pub async fn recv(&self) -> Delivery {
+        self.endpoint.recv(&self.key).await
+    }
+}
+
+impl fmt::Debug for Channel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Channel({} of {:?})", self.key, self.endpoint.me())
+    }
+}
+
+/// A receive that waits: gives its place up when it is dropped.
+pub(crate) struct Waiting<'a> {
+    endpoint: &'a Endpoint,
+    mailbox: &'a Arc<Mailbox>,
+    state: WaitState,
+}
+
+impl<'a> Waiting<'a> {
+    pub(crate) fn new(endpoint: &'a Endpoint, mailbox: &'a Arc<Mailbox>) -> Self {
+        Self { endpoint, mailbox, state: WaitState::default() }
+    }
+
+    pub(crate) async fn take(mut self, incoming: &Incoming<'_>) -> (Delivery, u64) {
+        std::future::poll_fn(|cx| {
+            let Self { endpoint, mailbox, state } = &mut self;
+            endpoint.poll_take(mailbox, incoming, state, cx)
+        })
+        .await
+    }
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        self.endpoint.end_wait(self.mailbox, &mut self.state);
+    }
+}
+
+impl Endpoint {
+    /// Waits for a message (§4.4).
+    ///
+    /// # Cancel safety
+    /// As [`Channel::recv`].
+    pub async fn recv(&self, key: &ChannelKey) -> Delivery {
+        self.recv_as(key, &Incoming::plain(key)).await.0
+    }
+
+    /// Waits for a message until the rider's deadline, or until its switch is turned (§2.5).
+    ///
+    /// # Cancel safety
+    /// As [`Channel::recv`].
+    pub async fn recv_with(&self, key: &ChannelKey, rider: &Rider) -> Delivery {
+        self.recv_as(key, &Incoming { rider: Some(rider), ..Incoming::plain(key) }).await.0
+    }
+
+    pub(crate) async fn recv_as(&self, key: &ChannelKey, incoming: &Incoming<'_>) -> (Delivery, u64) {
+        loop {
+            let mailbox = match self.box_to_wait_at(key, incoming) {
+                Ok(mailbox) => mailbox,
+                Err(delivery) => return (delivery, 0),
+            };
+            let (delivery, token) = Waiting::new(self, &mailbox).take(incoming).await;
+            // A wait finds nothing only where the mailbox was retired before it began.
+            if !delivery.is_empty() {
+                return (delivery, token);
+            }
+        }
+    }
+
+    /// The mailbox to wait at, made if there is none: whoever comes first to a rendezvous.
+    pub(crate) fn box_to_wait_at(
+        &self,
+        key: &ChannelKey,
+        incoming: &Incoming<'_>,
+    ) -> Result<Arc<Mailbox>, Delivery> {
+        if let Some(mailbox) = self.core().find(key) {
+            return Ok(mailbox);
+        }
+        let call = incoming.call(self);
+        let permit = self.admit(&call).map_err(Delivery::Refuse)?;
+        let made = match self.account() {
+            Some(account) => self.core().mailbox(key, account),
+            None => Err(refusal(Reason::TrustViolation, sites::FOREIGN)),
+        };
+        // The act itself comes later; a permit that is dropped leaves no entry.
+        made.map_err(|refusal| Delivery::Refuse(self.refuse(permit, refusal)))
+    }
+
+    /// Waits until a send of this agent to `key` would find room, so that a patient sender burns
+    /// no folds and no audit entries on retries (§4.3). Not an act; promises nothing.
+    ///
+    /// # Cancel safety
+    /// Dropping the future loses nothing; a wake-up it had got goes to the next that waits.
+    pub async fn ready(&self, key: &ChannelKey) {
+        let _ = self.ready_by(key, None).await;
+    }
+
+    /// As [`Endpoint::ready`], but no longer than until `deadline`; false if that came first.
+    ///
+    /// # Cancel safety
+    /// As [`Endpoint::ready`].
+    pub async fn ready_by(&self, key: &ChannelKey, deadline: Option<Timestamp>) -> bool {
+        let (Some(mailbox), Some(account)) = (self.core().find(key), self.account()) else { return true };
+        let mut wait = Room { mailbox: &mailbox, state: SpaceState::default() };
+        std::future::poll_fn(|cx| {
+            if !self.me().is_attached() || wait.mailbox.has_space_or(&mut wait.state, account, cx.waker()) {
+                return Poll::Ready(true);
+            }
+            if deadline.is_some_and(|deadline| self.core().now() >= deadline) {
+                return Poll::Ready(false);
+            }
+            if wait.state.timer.is_none()
+                && let (Some(deadline), Some(link)) = (deadline, self.core().link())
+            {
+                let waker: Waker = cx.waker().clone();
+                wait.state.timer = Some(link.timer().wake_at(deadline, waker));
+            }
+            Poll::Pending
+        })
+        .await
+    }
+
+    /// Sends as soon as there is room, or until `deadline` has passed: the verdict is then the
+    /// refusal of the last attempt (§4.3 row 10). Only attempts with a chance are folded.
+    ///
+    /// # Cancel safety
+    /// Dropping the future sends nothing. Once it is ready, the message is sent or refused.
+    pub async fn send_wait(&self, key: &ChannelKey, body: &Ref, deadline: Option<Timestamp>) -> Verdict {
+        loop {
+            let verdict = self.send(key, body);
+            let full = verdict.refusal().is_some_and(|refusal| {
+                [sites::FULL, sites::SHARE].iter().any(|site| site.site() == refusal.site)
+            });
+            if !full || !self.ready_by(key, deadline).await {
+                return verdict;
+            }
+        }
+    }
+}
+
+/// A wait for room: passes its wake-up on when it is over.
+struct Room<'a> {
+    mailbox: &'a Mailbox,
+    state: SpaceState,
+}
+
+impl Drop for Room<'_> {
+    fn drop(&mut self) {
+        self.mailbox.leave_space(&mut self.state);
+    }
+}

@@ -1,0 +1,97 @@
+//! The bus as its kernel sees it: the floor rung, and what attaching and detaching change (§2.3,
+//! §4.6).
+
+use std::sync::Arc;
+
+use fak_abi::{
+    Adjudicator, CapSet, Capability, ChannelKey, Driver, DriverLink, Id, InstallError, Locale, Principal,
+    RungName,
+};
+
+use crate::account::Account;
+use crate::core::{ACK, CORRECTION, Core, GATE, STATUS};
+use crate::delivery::End;
+use crate::gate::Gate;
+use crate::message::Cause;
+
+/// See the module.
+pub(crate) struct BusDriver(pub(crate) Arc<Core>);
+
+impl Driver for BusDriver {
+    fn name(&self) -> RungName {
+        GATE
+    }
+
+    fn capabilities(&self) -> CapSet {
+        CapSet::of(&[Capability::A2aSend, Capability::A2aRecv, Capability::ForensicsRead])
+    }
+
+    fn floor(&self) -> Vec<Arc<dyn Adjudicator>> {
+        vec![Arc::new(Gate(Arc::clone(&self.0)))]
+    }
+
+    fn install(&self, link: DriverLink) -> Result<(), InstallError> {
+        self.0.install(link)
+    }
+
+    /// Its keys become its own: enrolled first, so that mailboxes made from here on know; then
+    /// those that exist are told.
+    fn attached(&self, principal: &Arc<Principal>) {
+        let core = &self.0;
+        let account = Account::new(Arc::clone(principal), core.config.limits);
+        core.enroll(&account);
+        let session = ChannelKey::with_id(Locale::Session, principal.trace().clone());
+        if let Some(mailbox) = core.find(&session) {
+            core.bury(mailbox.reserve_for(principal, true), Cause::Bind);
+        }
+        for locale in [Locale::InKernel, Locale::Window] {
+            if let Some(mailbox) = core.find(&ChannelKey::with_id(locale, principal.id().clone())) {
+                core.bury(mailbox.reserve_for(principal, false), Cause::Bind);
+            }
+        }
+        for key in act_only_keys(principal.id()) {
+            if let Some(mailbox) = core.find(&key) {
+                core.bury(mailbox.end(End::Displace), Cause::Bind);
+                core.forget(&key, &mailbox);
+            }
+        }
+    }
+
+    /// Everything that was its own is free, everything that waits wakes, everything that only it
+    /// could have received is dead.
+    fn detached(&self, principal: &Arc<Principal>) {
+        let core = &self.0;
+        let Some(account) = core.strike(principal) else { return };
+        for inbox in account.close() {
+            core.bury(inbox.end(End::Detach), Cause::End(End::Detach));
+            core.retire(&inbox);
+        }
+        core.windows.retain(|_, minter| !Arc::ptr_eq(minter, principal));
+        // Copies of the list: no map is locked while mailboxes are.
+        let boxes: Vec<_> =
+            core.boxes.iter().map(|entry| (entry.key().clone(), Arc::clone(entry.value()))).collect();
+        for (key, mailbox) in boxes {
+            core.bury(mailbox.release(principal), Cause::End(End::Detach));
+            let is_its_own = mailbox.creator().is_some_and(|creator| Arc::ptr_eq(creator, &account));
+            if is_its_own && mailbox.retire() {
+                core.forget(&key, &mailbox);
+            }
+        }
+        let topics: Vec<_> = core.topics.iter().map(|entry| Arc::clone(entry.value())).collect();
+        for topic in topics {
+            for inbox in topic.inboxes(Some(principal)) {
+                core.end_subscription(&topic, &inbox, End::Detach);
+            }
+        }
+    }
+}
+
+/// The keys beside its own that belong to a principal for one act each (§4.6); none for an id too
+/// long to have them.
+pub(crate) fn act_only_keys(id: &Id) -> impl Iterator<Item = ChannelKey> {
+    [CORRECTION, ACK, STATUS].into_iter().filter_map(move |prefix| act_only_key(prefix, id))
+}
+
+pub(crate) fn act_only_key(prefix: &str, id: &Id) -> Option<ChannelKey> {
+    ChannelKey::new(Locale::InKernel, &format!("{prefix}{id}")).ok()
+}

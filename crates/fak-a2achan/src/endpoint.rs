@@ -1,0 +1,146 @@
+//! An agent's place on a bus: the view through which it performs every act. The acts themselves
+//! have files of their own.
+
+use std::fmt;
+use std::sync::Arc;
+
+use fak_abi::{
+    Act, Address, Admission, AgentHandle, ChannelKey, Charge, Cleared, Permit, Principal, Reason, Ref,
+    Refusal, ToolCall, Verdict,
+};
+
+use crate::account::Account;
+use crate::channel::Channel;
+use crate::core::{Core, GATE};
+use crate::message::DeadLetter;
+use crate::sites;
+
+/// An agent's place on a bus, made by [`Bus::endpoint`](crate::Bus::endpoint). Cheap to clone.
+///
+/// It can do what the agent may, and nothing that is the host's (§4.10).
+#[derive(Clone)]
+pub struct Endpoint {
+    core: Arc<Core>,
+    agent: AgentHandle,
+    /// `None` for a handle of another kernel, or one that was detached already.
+    account: Option<Arc<Account>>,
+}
+
+impl Endpoint {
+    pub(crate) fn new(core: &Arc<Core>, agent: &AgentHandle) -> Self {
+        let is_ours = core.link().is_some_and(|link| link.tag() == agent.tag());
+        let account = if is_ours { core.account(agent.principal()) } else { None };
+        Self { core: Arc::clone(core), agent: agent.clone(), account }
+    }
+
+    /// The agent that acts.
+    #[must_use]
+    pub const fn agent(&self) -> &AgentHandle {
+        &self.agent
+    }
+
+    pub(crate) const fn core(&self) -> &Arc<Core> {
+        &self.core
+    }
+
+    pub(crate) fn me(&self) -> &Arc<Principal> {
+        self.agent.principal()
+    }
+
+    /// A handle to one channel, with everything at hand that sending there again and again needs.
+    /// Makes no mailbox.
+    #[must_use]
+    pub fn channel(&self, key: &ChannelKey) -> Channel {
+        Channel::new(self.clone(), key.clone())
+    }
+
+    /// Presents an act whose address was no address: audited and refused MALFORMED (§4.1), for
+    /// callers that take raw text.
+    pub fn malformed(&self, act: Act, body: Option<&Ref>) -> Verdict {
+        let call = ToolCall::new(&self.agent, act).address(Address::Malformed);
+        let call = body.map_or(call, |body| call.args(body));
+        match self.admit(&call) {
+            Ok(permit) => self.refuse(permit, Refusal::new(Reason::Malformed, sites::MALFORMED.site())),
+            Err(verdict) => verdict,
+        }
+    }
+
+    /// This agent's own messages that could not be delivered, oldest first (§4.10).
+    #[must_use]
+    pub fn dead_letters(&self) -> Vec<DeadLetter> {
+        let dead = self.core.dead.lock();
+        dead.iter().filter(|letter| Arc::ptr_eq(&letter.from, self.me())).cloned().collect()
+    }
+
+    /// The account, once an act was admitted.
+    pub(crate) fn account(&self) -> Option<&Arc<Account>> {
+        self.account.as_ref()
+    }
+
+    /// Folds an act. A refusal is counted and audited already.
+    #[inline]
+    pub(crate) fn admit<'a>(&'a self, call: &'a ToolCall<'a>) -> Result<Permit<'a>, Verdict> {
+        if self.account.is_none() {
+            return Err(self.strange(call));
+        }
+        match self.agent.gate().admit(call) {
+            Admission::Permit(permit) => Ok(permit),
+            Admission::Refuse(verdict) => {
+                self.core.deny();
+                Err(verdict)
+            }
+        }
+    }
+
+    /// Row 0: an act by a handle that is not, or no longer, this kernel's. It is refused by the
+    /// bus's own kernel, so that it shows in its audit.
+    #[cold]
+    fn strange<'a>(&'a self, call: &'a ToolCall<'a>) -> Verdict {
+        self.core.deny();
+        let foreign = || Verdict::deny(Refusal::new(Reason::TrustViolation, sites::FOREIGN.site()), GATE);
+        let Some(host) = self.core.host() else { return foreign() };
+        // The admission borrows the host, so the call has to live as long as it does here.
+        let verdict = match host.admit_any(call) {
+            Admission::Refuse(verdict) => verdict,
+            Admission::Permit(permit) => {
+                permit.refuse(Refusal::new(Reason::DefaultDeny, sites::DETACHED.site()), GATE)
+            }
+        };
+        verdict
+    }
+
+    /// Lets the counting rungs count.
+    #[inline]
+    pub(crate) fn charge<'a>(&self, permit: Permit<'a>) -> Result<Cleared<'a>, Verdict> {
+        match permit.charge() {
+            Charge::Cleared(cleared) => Ok(cleared),
+            Charge::Refuse(verdict) => {
+                self.core.deny();
+                Err(verdict)
+            }
+        }
+    }
+
+    /// Folds an act that needs nothing but the decision.
+    pub(crate) fn decide<'a>(&'a self, call: &'a ToolCall<'a>) -> Result<Cleared<'a>, Verdict> {
+        self.admit(call).and_then(|permit| self.charge(permit))
+    }
+
+    /// An act that was admitted is refused after all.
+    pub(crate) fn refuse(&self, permit: Permit<'_>, refusal: Refusal) -> Verdict {
+        self.core.deny();
+        permit.refuse(refusal, GATE)
+    }
+
+    /// An act that was counted is refused after all.
+    pub(crate) fn revoke(&self, cleared: Cleared<'_>, refusal: Refusal) -> Verdict {
+        self.core.deny();
+        cleared.refuse(refusal, GATE)
+    }
+}
+
+impl fmt::Debug for Endpoint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Endpoint({:?})", self.me())
+    }
+}

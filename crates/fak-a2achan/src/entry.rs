@@ -1,0 +1,65 @@
+//! What a mailbox queues. What a receiver gets is `message`.
+
+use std::sync::Arc;
+
+use fak_abi::{Ref, Timestamp};
+
+use crate::request::Return;
+use crate::route::Route;
+
+/// A queued message.
+#[derive(Debug)]
+pub(crate) struct Entry {
+    pub(crate) seq: u64,
+    pub(crate) route: Arc<Route>,
+    pub(crate) body: Ref,
+    /// What most messages do not have.
+    pub(crate) extra: Option<Box<Extra>>,
+}
+
+/// See [`Entry::extra`].
+#[derive(Debug, Default, Clone)]
+pub(crate) struct Extra {
+    /// When it is no longer worth delivering (§4.2).
+    pub(crate) expires: Option<Timestamp>,
+    /// The message that it answers.
+    pub(crate) in_reply_to: Option<u64>,
+    /// Where its answer goes, if it is a request (§4.7).
+    pub(crate) answer: Option<Return>,
+    /// Further Refs that ride along: the open tasks of a window (§4.8).
+    pub(crate) parts: Vec<Ref>,
+    /// How often a lease of it was put back.
+    pub(crate) returns: u32,
+}
+
+impl Extra {
+    /// Boxed, unless there is nothing in it.
+    pub(crate) fn boxed(self) -> Option<Box<Self>> {
+        let plain = self.expires.is_none()
+            && self.in_reply_to.is_none()
+            && self.answer.is_none()
+            && self.parts.is_empty()
+            && self.returns == 0;
+        (!plain).then(|| Box::new(self))
+    }
+}
+
+impl Entry {
+    pub(crate) fn expires(&self) -> Option<Timestamp> {
+        self.extra.as_ref().and_then(|extra| extra.expires)
+    }
+
+    pub(crate) fn is_expired(&self, now: Timestamp) -> bool {
+        self.expires().is_some_and(|at| now >= at)
+    }
+
+    /// A second view of the same message, for the holder of a lease: counts, no copies.
+    pub(crate) fn share(&self) -> Self {
+        Self {
+            seq: self.seq,
+            route: Arc::clone(&self.route),
+            body: self.body.clone(),
+            extra: self.extra.clone(),
+        }
+    }
+}

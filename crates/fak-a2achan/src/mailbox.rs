@@ -1,0 +1,225 @@
+//! One mailbox (§4.1–4.4): two locks on separate lines, so that senders and receivers meet only
+//! when the receiving side has run dry. No user code runs under either. Adjudication, dead letters
+//! and wake-ups are the callers' business.
+//!
+//! Lock order: output, then input. A queued message is in exactly one of the two queues; all in
+//! `output` are older than all in `input`.
+
+mod guard;
+mod lease;
+mod offer;
+mod seek;
+mod wait;
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::task::Waker;
+
+use fak_abi::{OwnedAddress, Principal};
+use smallvec::SmallVec;
+
+use crate::account::Account;
+use crate::delivery::End;
+use crate::entry::Entry;
+use crate::hash::Numbers;
+use crate::route::Route;
+use crate::stats::Tally;
+use crate::sync::{Line, Lock, Locks, Native};
+
+pub(crate) use guard::{Bind, Purge};
+pub(crate) use lease::Terms;
+pub(crate) use offer::{Block, Offer};
+pub(crate) use seek::{Found, Seek, Sought};
+pub(crate) use wait::{SpaceState, WaitState};
+
+/// Wakers to be called once every lock is released.
+pub(crate) type Wakes = SmallVec<[Waker; 2]>;
+
+/// See the module.
+pub(crate) struct Mailbox<L: Locks = Native> {
+    to: Arc<OwnedAddress>,
+    capacity: u64,
+    share: u64,
+    /// Who is charged for it.
+    creator: Option<Arc<Account>>,
+    /// Some principal is bound: look before the fold.
+    bound: AtomicBool,
+    /// The host opened it: it is not retired for want of use.
+    kept: AtomicBool,
+    /// Something in it depends on the time.
+    timed: AtomicBool,
+    input: Line<L::Lock<Input>>,
+    output: Line<Outlet<L>>,
+}
+
+struct Outlet<L: Locks> {
+    lock: L::Lock<Output>,
+    /// Messages that left, ever. Written only under the lock; senders compare it with what came in.
+    gone: AtomicU64,
+}
+
+/// The senders' side.
+struct Input {
+    queue: VecDeque<Entry>,
+    /// Messages that came in, ever.
+    accepted: u64,
+    /// What was last seen of [`Outlet::gone`]: a lower bound, so fullness is checked without
+    /// touching the receivers' line until it matters.
+    gone_seen: u64,
+    /// Slots promised to somebody.
+    reserved: u64,
+    waiters: VecDeque<wait::Waiter>,
+    next_waiter: u64,
+    /// Counts arrivals, put-backs included: what a waiter has seen is a prefix of them.
+    version: u64,
+    /// Counts changes of who may receive here.
+    epoch: u32,
+    binder: Option<Arc<Principal>>,
+    binding: u64,
+    reserved_for: Option<Arc<Principal>>,
+    routes: HashMap<u64, Arc<Route>, Numbers>,
+    end: Option<End>,
+}
+
+/// The receivers' side.
+#[derive(Default)]
+struct Output {
+    queue: VecDeque<Entry>,
+    leased: Vec<lease::Leased>,
+    space: VecDeque<wait::SpaceWaiter>,
+    next_token: u64,
+    /// How often something was put back.
+    returns: u64,
+    /// Who alone may receive here.
+    only: Option<Arc<Principal>>,
+    tally: Tally,
+}
+
+/// How a mailbox is made.
+pub(crate) struct Shape {
+    pub(crate) capacity: u64,
+    pub(crate) share: u64,
+    pub(crate) creator: Option<Arc<Account>>,
+}
+
+impl<L: Locks> Mailbox<L> {
+    pub(crate) fn new(to: Arc<OwnedAddress>, shape: Shape) -> Self {
+        let Shape { capacity, share, creator } = shape;
+        let input = Input {
+            queue: VecDeque::new(),
+            accepted: 0,
+            gone_seen: 0,
+            reserved: 0,
+            waiters: VecDeque::new(),
+            next_waiter: 0,
+            version: 0,
+            epoch: 0,
+            binder: None,
+            binding: 0,
+            reserved_for: None,
+            routes: HashMap::default(),
+            end: None,
+        };
+        let outlet = Outlet { lock: Lock::new(Output::default()), gone: AtomicU64::new(0) };
+        Self {
+            to,
+            capacity,
+            share,
+            creator,
+            bound: AtomicBool::new(false),
+            kept: AtomicBool::new(false),
+            timed: AtomicBool::new(false),
+            input: Line::new(Lock::new(input)),
+            output: Line::new(outlet),
+        }
+    }
+
+    pub(crate) const fn address(&self) -> &Arc<OwnedAddress> {
+        &self.to
+    }
+
+    /// It is not retired for want of use.
+    pub(crate) fn keep(&self) {
+        self.kept.store(true, Ordering::Relaxed);
+    }
+
+    /// True if the host opened it.
+    pub(crate) fn is_kept(&self) -> bool {
+        self.kept.load(Ordering::Relaxed)
+    }
+
+    /// True if a look at it needs the time.
+    pub(crate) fn is_timed(&self) -> bool {
+        self.timed.load(Ordering::Relaxed)
+    }
+
+    fn note_timed(&self) {
+        self.timed.store(true, Ordering::Relaxed);
+    }
+
+    /// Messages queued, leased ones counted.
+    pub(crate) fn depth(&self) -> u64 {
+        let _out = self.output.lock.lock();
+        let input = self.input.lock();
+        input.accepted.saturating_sub(self.gone())
+    }
+
+    fn gone(&self) -> u64 {
+        self.output.gone.load(Ordering::Acquire)
+    }
+
+    /// Under the output lock: `count` messages left.
+    fn add_gone(&self, out: &mut Output, count: u64, wakes: &mut Wakes) {
+        let gone = self.output.gone.load(Ordering::Relaxed);
+        self.output.gone.store(gone.wrapping_add(count), Ordering::Release);
+        if !out.space.is_empty() {
+            for _ in 0..count {
+                wakes.extend(out.rouse_space(self.share));
+            }
+        }
+    }
+
+    /// What became of everything that ever came in.
+    pub(crate) fn tally(&self) -> Tally {
+        let out = self.output.lock.lock();
+        let input = self.input.lock();
+        let gone = self.gone();
+        Tally { sent: input.accepted, queued: input.accepted.saturating_sub(gone), ..out.tally }
+    }
+
+    /// Adjusts what became of messages that were taken: the caller knows only later.
+    pub(crate) fn retally(&self, change: impl FnOnce(&mut Tally)) {
+        change(&mut self.output.lock.lock().tally);
+    }
+
+    /// Messages of this sender that are queued here.
+    pub(crate) fn queued_of(&self, sender: &Principal) -> u64 {
+        self.input.lock().routes.get(&sender.incarnation()).map_or(0, |route| route.queued())
+    }
+
+    /// Who is charged for it.
+    pub(crate) const fn creator(&self) -> Option<&Arc<Account>> {
+        self.creator.as_ref()
+    }
+}
+
+impl Input {
+    /// Moves everything to the receivers' side; cheap when that has run dry.
+    fn drain_into(&mut self, out: &mut Output) {
+        if out.queue.is_empty() {
+            std::mem::swap(&mut self.queue, &mut out.queue);
+        } else {
+            out.queue.append(&mut self.queue);
+        }
+    }
+
+    /// Whom sends here resolve to (§2.5).
+    const fn recipient(&self) -> Option<&Arc<Principal>> {
+        self.binder.as_ref()
+    }
+
+    fn only(&self) -> Option<&Arc<Principal>> {
+        self.binder.as_ref().or(self.reserved_for.as_ref())
+    }
+}

@@ -1,0 +1,296 @@
+//! Receiving (§4.4): fold, take the oldest message that may flow here, screen it with no lock
+//! held, then the books. Waiting is done in `wait_recv`.
+
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use fak_abi::{Act, Address, ChannelKey, Permit, Reason, Rider, ToolCall, Verdict, VerdictKind};
+
+use crate::delivery::{Delivery, End};
+use crate::endpoint::Endpoint;
+use crate::entry::Entry;
+use crate::held::HeldMessage;
+use crate::mailbox::{Found, Mailbox, Seek, Sought, Terms, WaitState};
+use crate::message::{Cause, HeldNotice, Message};
+use crate::send::refusal;
+use crate::sites;
+
+/// A receive, before it is known whether there is anything.
+#[derive(Clone, Copy)]
+pub(crate) struct Incoming<'a> {
+    pub(crate) act: Act,
+    pub(crate) address: Address<'a>,
+    pub(crate) rider: Option<&'a Rider>,
+    pub(crate) lease: Option<&'a Terms>,
+}
+
+/// What came out of a mailbox, with the token of its lease (0 for none).
+type Taken = (Entry, u64);
+
+impl Endpoint {
+    /// Receives a message if one is there (§4.4). An attempt that finds nothing is an allowed act.
+    pub fn try_recv(&self, key: &ChannelKey) -> Delivery {
+        let mailbox = self.core().find(key);
+        self.take(mailbox.as_ref(), &Incoming::plain(key)).0
+    }
+
+    fn seek<'a>(&'a self, mailbox: &Mailbox, incoming: &Incoming<'a>) -> Seek<'a> {
+        let now = mailbox.is_timed().then(|| self.core().now());
+        let ask = self.agent().gate().has_edges();
+        Seek { reader: self.me(), now, after: 0, ask, returns: None, lease: incoming.lease }
+    }
+
+    /// Looks until it is clear what there is. Where a topology is installed it is asked between
+    /// looks, with no lock held (§6.9). `true`: something lacked an edge.
+    fn look(
+        &self,
+        mailbox: &Mailbox,
+        incoming: &Incoming<'_>,
+        mut wait: Option<(&mut WaitState, &mut Context<'_>)>,
+    ) -> (Sought, bool) {
+        let mut seek = self.seek(mailbox, incoming);
+        let mut unlinked = false;
+        loop {
+            let wait = wait.as_mut().map(|(state, cx)| (&mut **state, cx.waker()));
+            let mut sought = mailbox.seek(&seek, wait);
+            self.settle_sought(&mut sought);
+            match &sought.found {
+                Found::Candidate(seq, from) => {
+                    seek.returns.get_or_insert(sought.returns);
+                    if self.agent().gate().may_hand(from, self.me()) {
+                        let mut sought = mailbox.take(*seq, &seek);
+                        self.settle_sought(&mut sought);
+                        if !matches!(sought.found, Found::Nothing) {
+                            return (sought, unlinked);
+                        }
+                        // Somebody was faster; what is behind it is still to be asked about.
+                    } else {
+                        unlinked = true;
+                    }
+                    seek.after = *seq;
+                }
+                Found::Again => (seek.after, seek.returns) = (0, None),
+                _ => return (sought, unlinked),
+            }
+        }
+    }
+
+    /// Acts on what a look did besides finding: no lock is held any more.
+    #[inline]
+    fn settle_sought(&self, sought: &mut Sought) {
+        sought.wakes.drain(..).for_each(std::task::Waker::wake);
+        if !sought.expired.is_empty() {
+            self.core().dead_letters(std::mem::take(&mut sought.expired), Cause::Expire);
+        }
+        if !sought.worn.is_empty() {
+            self.core().dead_letters(std::mem::take(&mut sought.worn), Cause::Wear);
+        }
+    }
+
+    /// One attempt, which does not wait. The token is that of a lease.
+    pub(crate) fn take(&self, mailbox: Option<&Arc<Mailbox>>, incoming: &Incoming<'_>) -> (Delivery, u64) {
+        let call = incoming.call(self);
+        let permit = match self.admit(&call) {
+            Ok(permit) => permit,
+            Err(verdict) => return (Delivery::Refuse(verdict), 0),
+        };
+        let Some(mailbox) = mailbox else { return (self.nothing(permit), 0) };
+        let (sought, unlinked) = self.look(mailbox, incoming, None);
+        if matches!(sought.found, Found::End(End::Close))
+            && let Some(newer) = self.successor(mailbox, incoming)
+        {
+            let (sought, unlinked) = self.look(&newer, incoming, None);
+            return self.conclude(&call, permit, &newer, sought.found, unlinked);
+        }
+        self.conclude(&call, permit, mailbox, sought.found, unlinked)
+    }
+
+    /// The mailbox that took the place of one that was retired for want of use.
+    #[cold]
+    fn successor(&self, old: &Arc<Mailbox>, incoming: &Incoming<'_>) -> Option<Arc<Mailbox>> {
+        let Address::Channel(key) = incoming.address else { return None };
+        self.core().find(key).filter(|mailbox| !Arc::ptr_eq(mailbox, old))
+    }
+
+    /// One attempt of a receive that waits. Nothing is settled while it waits: each attempt is
+    /// folded anew, so a policy that was reloaded meanwhile counts.
+    pub(crate) fn poll_take(
+        &self,
+        mailbox: &Arc<Mailbox>,
+        incoming: &Incoming<'_>,
+        state: &mut WaitState,
+        cx: &mut Context<'_>,
+    ) -> Poll<(Delivery, u64)> {
+        let begun = state.is_begun();
+        if begun {
+            let deadline = incoming.rider.and_then(|rider| rider.deadline);
+            let end = if !self.me().is_attached() {
+                Some(End::Detach)
+            } else if incoming
+                .rider
+                .and_then(|rider| rider.cancel.as_ref())
+                .is_some_and(|it| it.is_cancelled())
+            {
+                Some(End::Cancel)
+            } else if deadline.is_some_and(|deadline| self.core().now() >= deadline) {
+                Some(End::Timeout)
+            } else {
+                None
+            };
+            if let Some(end) = end {
+                return Poll::Ready((Delivery::End(end), 0));
+            }
+        }
+        let call = incoming.call(self);
+        let permit = match self.admit(&call) {
+            Ok(permit) => permit,
+            Err(verdict) => return Poll::Ready((Delivery::Refuse(verdict), 0)),
+        };
+        let (sought, unlinked) = self.look(mailbox, incoming, Some((state, cx)));
+        let waits = match sought.found {
+            Found::Nothing => begun || !unlinked,
+            Found::Others => false,
+            Found::End(end) if begun => return Poll::Ready((Delivery::End(end), 0)),
+            _ => false,
+        };
+        if !waits {
+            return Poll::Ready(self.conclude(&call, permit, mailbox, sought.found, unlinked));
+        }
+        if !begun && let Some(account) = self.account() {
+            if !account.waits.take(account.limits().waits) {
+                mailbox.leave(state);
+                let refusal = refusal(Reason::RateLimited, sites::WAITS);
+                return Poll::Ready((Delivery::Refuse(self.refuse(permit, refusal)), 0));
+            }
+            state.counted = true;
+        }
+        // Without an audit entry: the act has not happened yet.
+        drop(permit);
+        if state.timer.is_none()
+            && let Some(deadline) = incoming.rider.and_then(|rider| rider.deadline)
+            && let Some(link) = self.core().link()
+        {
+            state.timer = Some(link.timer().wake_at(deadline, cx.waker().clone()));
+        }
+        Poll::Pending
+    }
+
+    /// The wait is over, one way or the other.
+    pub(crate) fn end_wait(&self, mailbox: &Mailbox, state: &mut WaitState) {
+        mailbox.leave(state);
+        if std::mem::take(&mut state.counted)
+            && let Some(account) = self.account()
+        {
+            account.waits.give();
+        }
+    }
+
+    /// Nothing was there: an allowed act.
+    fn nothing(&self, permit: Permit<'_>) -> Delivery {
+        match self.charge(permit) {
+            Ok(cleared) => {
+                let _ = cleared.allow(0);
+                Delivery::Empty
+            }
+            Err(verdict) => Delivery::Refuse(verdict),
+        }
+    }
+
+    fn conclude(
+        &self,
+        call: &ToolCall<'_>,
+        permit: Permit<'_>,
+        mailbox: &Mailbox,
+        found: Found,
+        unlinked: bool,
+    ) -> (Delivery, u64) {
+        let (reason, site) = match found {
+            Found::Entry(entry, token) => return self.hand_over(call, permit, mailbox, (entry, token)),
+            Found::Nothing if unlinked => (Reason::PolicyBlock, sites::NO_EDGE),
+            Found::Nothing | Found::Candidate(..) | Found::Again => return (self.nothing(permit), 0),
+            Found::Others => (Reason::TrustViolation, sites::ONLY_OTHERS),
+            Found::NotYours => (Reason::TrustViolation, sites::NOT_RECEIVER),
+            // Retired for want of use: there is nothing, and nothing is lost.
+            Found::End(End::Close) if !self.core().is_closed() => return (self.nothing(permit), 0),
+            Found::End(_) => (Reason::Misroute, sites::CLOSED),
+        };
+        (Delivery::Refuse(self.refuse(permit, refusal(reason, site))), 0)
+    }
+
+    /// Screens what was taken, with no lock held, and hands it over or holds it (§4.4).
+    #[inline]
+    fn hand_over(
+        &self,
+        call: &ToolCall<'_>,
+        permit: Permit<'_>,
+        mailbox: &Mailbox,
+        (entry, token): Taken,
+    ) -> (Delivery, u64) {
+        if let Some(by) = self.screen(call, &entry) {
+            if token == 0 {
+                mailbox.retally(|tally| (tally.received, tally.held) = (tally.received - 1, tally.held + 1));
+            } else {
+                mailbox.drop_lease(token).into_iter().for_each(std::task::Waker::wake);
+            }
+            let verdict = permit.hold(by, entry.seq);
+            return (Delivery::Hold(self.hold(entry, call.target(), verdict)), 0);
+        }
+        match self.charge(permit) {
+            Ok(cleared) => {
+                let _ = cleared.allow(entry.seq);
+                (Delivery::Message(Message::new(entry, Arc::clone(self.me()), 0)), token)
+            }
+            Err(verdict) => {
+                if token == 0 {
+                    mailbox.put_back(entry);
+                } else if let Some(waker) = mailbox.undo_lease(token) {
+                    waker.wake();
+                }
+                (Delivery::Refuse(verdict), 0)
+            }
+        }
+    }
+
+    /// The rung that keeps a message out of this agent's context, if one does.
+    #[inline]
+    pub(crate) fn screen(&self, call: &ToolCall<'_>, entry: &Entry) -> Option<&'static str> {
+        let parts = entry.extra.as_ref().map_or(&[][..], |extra| &extra.parts);
+        std::iter::once(&entry.body).chain(parts).find_map(|body| {
+            let verdict = self.agent().gate().screen(call, body);
+            (verdict.kind() != VerdictKind::Allow).then(|| verdict.by())
+        })
+    }
+
+    /// Puts a message where the host and forensics can see it, and tells the receiver about it.
+    #[cold]
+    pub(crate) fn hold(&self, entry: Entry, address: Address<'_>, verdict: Verdict) -> HeldNotice {
+        self.core().note_held(&entry, self.me(), address, &verdict);
+        let from = Arc::clone(entry.route.from());
+        let notice = HeldNotice {
+            from: Arc::clone(&from),
+            seq: entry.seq,
+            digest: entry.body.digest(),
+            len: entry.body.len(),
+            taint: entry.body.taint(),
+            scope: entry.body.scope(),
+            verdict,
+        };
+        let by = notice.verdict.by();
+        let to = entry.route.to().clone();
+        let receiver = Arc::clone(self.me());
+        let sender = from.id().clone();
+        let held = HeldMessage { from, receiver, to, seq: entry.seq, body: entry.body, by };
+        self.core().held.lock().put(&sender, held);
+        notice
+    }
+}
+
+impl<'a> Incoming<'a> {
+    pub(crate) const fn plain(key: &'a ChannelKey) -> Self {
+        Self { act: Act::Recv, address: Address::Channel(key), rider: None, lease: None }
+    }
+
+    pub(crate) fn call(&self, endpoint: &'a Endpoint) -> ToolCall<'a> {
+        ToolCall::new(endpoint.agent(), self.act).address(self.address).rider(self.rider)
+    }
+}

@@ -1,0 +1,92 @@
+//! A route: one sender's way into one mailbox. It carries who sends and where to, so that a
+//! queued message needs one count for both, and it tallies what the sender has queued there.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use fak_abi::{OwnedAddress, Principal};
+
+use crate::account::Account;
+
+/// See the module. What came in is written only under the mailbox's input lock, what went out
+/// only under its output lock, so both are plain stores.
+#[derive(Debug)]
+pub(crate) struct Route {
+    from: Arc<Principal>,
+    to: Arc<OwnedAddress>,
+    /// Where the sender's bytes are accounted; `None` for what is not (copies, hand-overs).
+    account: Option<Arc<Account>>,
+    messages_in: AtomicU64,
+    messages_out: AtomicU64,
+    bytes_in: AtomicU64,
+    bytes_out: AtomicU64,
+    /// Bytes the sender may have queued here before it must ask its account.
+    allowance: AtomicU64,
+}
+
+fn add(counter: &AtomicU64, n: u64) {
+    counter.store(counter.load(Ordering::Relaxed).wrapping_add(n), Ordering::Relaxed);
+}
+
+impl Route {
+    pub(crate) fn new(
+        from: Arc<Principal>,
+        to: Arc<OwnedAddress>,
+        account: Option<Arc<Account>>,
+    ) -> Arc<Self> {
+        let zero = || AtomicU64::new(0);
+        let (messages_in, messages_out, bytes_in, bytes_out, allowance) =
+            (zero(), zero(), zero(), zero(), zero());
+        Arc::new(Self { from, to, account, messages_in, messages_out, bytes_in, bytes_out, allowance })
+    }
+
+    pub(crate) const fn from(&self) -> &Arc<Principal> {
+        &self.from
+    }
+
+    pub(crate) fn to(&self) -> &OwnedAddress {
+        &self.to
+    }
+
+    /// Messages of this route that are queued.
+    pub(crate) fn queued(&self) -> u64 {
+        self.messages_in.load(Ordering::Relaxed).saturating_sub(self.messages_out.load(Ordering::Relaxed))
+    }
+
+    /// Bytes of this route that are queued.
+    pub(crate) fn queued_bytes(&self) -> u64 {
+        self.bytes_in.load(Ordering::Relaxed).saturating_sub(self.bytes_out.load(Ordering::Relaxed))
+    }
+
+    pub(crate) fn allowance(&self) -> u64 {
+        self.allowance.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn set_allowance(&self, bytes: u64) {
+        self.allowance.store(bytes, Ordering::Relaxed);
+    }
+
+    /// True if `bytes` more may be queued. Two loads, unless the account has to be asked.
+    pub(crate) fn admits(&self, bytes: u64) -> bool {
+        let Some(account) = &self.account else { return true };
+        self.queued_bytes().saturating_add(bytes) <= self.allowance() || account.allow(self, bytes)
+    }
+
+    /// Under the input lock: a message came in.
+    pub(crate) fn enter(&self, bytes: usize) {
+        add(&self.messages_in, 1);
+        add(&self.bytes_in, bytes as u64);
+    }
+
+    /// Under the output lock: a message went out.
+    pub(crate) fn leave(&self, bytes: usize) {
+        add(&self.messages_out, 1);
+        add(&self.bytes_out, bytes as u64);
+    }
+
+    /// Under the output lock: a message that went out is back.
+    pub(crate) fn back(&self, bytes: usize) {
+        add(&self.messages_out, 1_u64.wrapping_neg());
+        add(&self.bytes_out, (bytes as u64).wrapping_neg());
+    }
+}

@@ -1,0 +1,289 @@
+//! Sending (§4.3): fold, then rows 8 to 10 under the mailbox's lock, then the books.
+
+use std::sync::Arc;
+use std::task::Waker;
+use std::time::Duration;
+
+use fak_abi::{
+    Act, Address, ChannelKey, Cleared, Id, Permit, Principal, Reason, Ref, Refusal, Rider, Sequence,
+    SiteInfo, ToolCall, Verdict,
+};
+
+use crate::account::Account;
+use crate::endpoint::Endpoint;
+use crate::entry::Extra;
+use crate::idempotency::{Print, Recall};
+use crate::mailbox::{Block, Mailbox, Offer};
+use crate::route::Route;
+use crate::sites;
+
+/// What a send may ask for beyond delivery.
+#[derive(Debug, Clone, Default)]
+pub struct SendOptions<'a> {
+    /// Makes a repetition of this very act return the first outcome (§4.13).
+    pub idempotency: Option<&'a Id>,
+    /// How long the message is worth delivering (§4.2).
+    pub ttl: Option<Duration>,
+    /// Deadline, cancellation and metadata (§2.5). A deadline ends the message's life as well.
+    pub rider: Option<&'a Rider>,
+}
+
+/// A message on its way in.
+pub(crate) struct Outgoing<'a> {
+    pub(crate) act: Act,
+    pub(crate) key: &'a ChannelKey,
+    pub(crate) body: &'a Ref,
+    pub(crate) extra: Option<Box<Extra>>,
+    pub(crate) idempotency: Option<&'a Id>,
+    pub(crate) rider: Option<&'a Rider>,
+}
+
+/// What is at hand of a channel that is used again and again.
+pub(crate) type AtHand<'a> = Option<(&'a Arc<Mailbox>, &'a Arc<Route>)>;
+
+/// How often a send is folded anew because the key changed hands meanwhile.
+const ATTEMPTS: u32 = 8;
+
+enum Placing {
+    Done(Verdict, u64),
+    Again,
+}
+
+impl Endpoint {
+    /// Sends a message (§4.3). Never blocks; the verdict is the answer.
+    pub fn send(&self, key: &ChannelKey, body: &Ref) -> Verdict {
+        let out = Outgoing { act: Act::Send, key, body, extra: None, idempotency: None, rider: None };
+        self.dispatch(out, None).0
+    }
+
+    /// Sends a message with more to say about it (§4.2, §4.13).
+    pub fn send_with(&self, key: &ChannelKey, body: &Ref, options: &SendOptions<'_>) -> Verdict {
+        self.dispatch(self.outgoing(key, body, options), None).0
+    }
+
+    pub(crate) fn outgoing<'a>(
+        &self,
+        key: &'a ChannelKey,
+        body: &'a Ref,
+        options: &SendOptions<'a>,
+    ) -> Outgoing<'a> {
+        let ttl = options.ttl.map(|ttl| self.core().now().after(ttl));
+        let deadline = options.rider.and_then(|rider| rider.deadline);
+        let expires = ttl.into_iter().chain(deadline).min();
+        let extra = Extra { expires, ..Extra::default() }.boxed();
+        let &SendOptions { idempotency, rider, .. } = options;
+        Outgoing { act: Act::Send, key, body, extra, idempotency, rider }
+    }
+
+    /// Sends; the verdict and the message's number (0 if there is none).
+    pub(crate) fn dispatch(&self, mut out: Outgoing<'_>, mut at_hand: AtHand<'_>) -> (Verdict, u64) {
+        for _ in 0..ATTEMPTS {
+            match self.attempt(&mut out, at_hand) {
+                Placing::Done(verdict, seq) => return (verdict, seq),
+                // The mailbox at hand may be no more.
+                Placing::Again => at_hand = None,
+            }
+        }
+        let call = self.call(&out, None);
+        match self.admit(&call) {
+            Ok(permit) => (self.refuse(permit, refusal(Reason::Misroute, sites::MOVED)), 0),
+            Err(verdict) => (verdict, 0),
+        }
+    }
+
+    fn call<'a>(&'a self, out: &Outgoing<'a>, recipient: Option<&'a Arc<Principal>>) -> ToolCall<'a> {
+        ToolCall::new(self.agent(), out.act)
+            .args(out.body)
+            .address(Address::Channel(out.key))
+            .recipient(recipient)
+            .rider(out.rider)
+    }
+
+    #[inline]
+    fn attempt(&self, out: &mut Outgoing<'_>, at_hand: AtHand<'_>) -> Placing {
+        let found = if at_hand.is_none() { self.core().find(out.key) } else { None };
+        let known = at_hand.map(|(mailbox, _)| mailbox).or(found.as_ref());
+        let recipient = match known {
+            Some(mailbox) => mailbox.recipient(),
+            None => self.core().session_owner(out.key),
+        };
+        let call = self.call(out, recipient.as_ref());
+        let permit = match self.admit(&call) {
+            Ok(permit) => permit,
+            Err(verdict) => return Placing::Done(verdict, 0),
+        };
+        // Admitted, so there is an account.
+        let (Some(account), Some(link)) = (self.account(), self.core().link()) else {
+            return Placing::Done(self.refuse(permit, refusal(Reason::TrustViolation, sites::FOREIGN)), 0);
+        };
+        let print = match out.idempotency {
+            None => None,
+            Some(key) => {
+                let print = Print::of(out.act, &call, out.body);
+                match self.recall(key, &print) {
+                    Recall::Fresh => Some((key, print)),
+                    Recall::Same(seq) => {
+                        return match self.charge(permit) {
+                            Ok(cleared) => Placing::Done(self.replay(cleared, seq), seq),
+                            Err(verdict) => Placing::Done(verdict, 0),
+                        };
+                    }
+                    Recall::Other => {
+                        return Placing::Done(
+                            self.refuse(permit, refusal(Reason::Malformed, sites::KEY_REUSED)),
+                            0,
+                        );
+                    }
+                }
+            }
+        };
+        let made;
+        let mailbox = match known {
+            Some(mailbox) => mailbox,
+            None => match self.core().mailbox(out.key, account) {
+                Ok(mailbox) => {
+                    made = mailbox;
+                    &made
+                }
+                Err(refusal) => return Placing::Done(self.refuse(permit, refusal), 0),
+            },
+        };
+        let spot =
+            Spot { mailbox, account, route: at_hand.map(|(_, route)| route), recipient: recipient.as_ref() };
+        self.place(permit, out, &spot, print.as_ref(), link.sequence())
+    }
+
+    #[inline]
+    fn place(
+        &self,
+        permit: Permit<'_>,
+        out: &mut Outgoing<'_>,
+        spot: &Spot<'_>,
+        print: Option<&(&Id, Print)>,
+        numbers: &Sequence,
+    ) -> Placing {
+        if permit.counts() {
+            return self.place_counted(permit, out, spot, print, numbers);
+        }
+        // Nothing counts, so this cannot refuse.
+        let cleared = match self.charge(permit) {
+            Ok(cleared) => cleared,
+            Err(verdict) => return Placing::Done(verdict, 0),
+        };
+        let offer = spot.offer(cleared.transformed().unwrap_or(out.body));
+        let place = || spot.mailbox.offer(&offer, out.extra.clone(), numbers);
+        let placed = match print {
+            None => place(),
+            Some((key, print)) => match self.remember(key, print, place) {
+                Ok(placed) => placed,
+                Err(recall) => return self.repeated(cleared, recall),
+            },
+        };
+        self.finish(cleared, placed)
+    }
+
+    /// As [`Self::place`], where rungs count: the slot is promised, they count, it is filled. No
+    /// rung's code runs under a lock.
+    #[cold]
+    fn place_counted(
+        &self,
+        permit: Permit<'_>,
+        out: &Outgoing<'_>,
+        spot: &Spot<'_>,
+        print: Option<&(&Id, Print)>,
+        numbers: &Sequence,
+    ) -> Placing {
+        let offer = spot.offer(permit.transformed().unwrap_or(out.body));
+        let route = match spot.mailbox.reserve(&offer) {
+            Ok(route) => route,
+            Err(block @ (Block::Move | Block::End)) if !self.is_final(block) => return Placing::Again,
+            Err(block) => return Placing::Done(self.refuse(permit, refusal_of(block)), 0),
+        };
+        let cleared = match self.charge(permit) {
+            Ok(cleared) => cleared,
+            Err(verdict) => {
+                spot.mailbox.unreserve();
+                return Placing::Done(verdict, 0);
+            }
+        };
+        let offer = Offer { route: Some(&route), ..spot.offer(cleared.transformed().unwrap_or(out.body)) };
+        let place = || spot.mailbox.fill(&offer, out.extra.clone(), numbers);
+        let placed = match print {
+            None => place(),
+            Some((key, print)) => match self.remember(key, print, place) {
+                Ok(placed) => placed,
+                Err(recall) => {
+                    spot.mailbox.unreserve();
+                    return self.repeated(cleared, recall);
+                }
+            },
+        };
+        match placed {
+            // What was counted is not counted twice: a key that changed hands now is a refusal.
+            Err(Block::Move | Block::End) => {
+                Placing::Done(self.revoke(cleared, refusal(Reason::Misroute, sites::MOVED)), 0)
+            }
+            placed => self.finish(cleared, placed),
+        }
+    }
+
+    /// True if trying again is of no use.
+    fn is_final(&self, block: Block) -> bool {
+        block != Block::Move && self.core().is_closed()
+    }
+
+    #[inline]
+    fn finish(&self, cleared: Cleared<'_>, placed: Result<(u64, Option<Waker>), Block>) -> Placing {
+        match placed {
+            Ok((seq, wake)) => {
+                let verdict = cleared.allow(seq);
+                if let Some(waker) = wake {
+                    waker.wake();
+                }
+                Placing::Done(verdict, seq)
+            }
+            Err(block @ (Block::Move | Block::End)) if !self.is_final(block) => Placing::Again,
+            Err(block) => Placing::Done(self.revoke(cleared, refusal_of(block)), 0),
+        }
+    }
+
+    #[cold]
+    fn repeated(&self, cleared: Cleared<'_>, recall: Recall) -> Placing {
+        match recall {
+            Recall::Same(seq) => Placing::Done(self.replay(cleared, seq), seq),
+            Recall::Other | Recall::Fresh => {
+                Placing::Done(self.revoke(cleared, refusal(Reason::Malformed, sites::KEY_REUSED)), 0)
+            }
+        }
+    }
+}
+
+/// Where a message goes, as far as it is known before it is placed.
+struct Spot<'a> {
+    mailbox: &'a Mailbox,
+    account: &'a Arc<Account>,
+    route: Option<&'a Arc<Route>>,
+    recipient: Option<&'a Arc<Principal>>,
+}
+
+impl<'a> Spot<'a> {
+    const fn offer(&self, body: &'a Ref) -> Offer<'a> {
+        Offer { from: self.account, route: self.route, body, recipient: self.recipient }
+    }
+}
+
+pub(crate) const fn refusal(reason: Reason, site: SiteInfo) -> Refusal {
+    Refusal::new(reason, site.site())
+}
+
+/// What a mailbox's answer is called (§4.3 rows 8 and 10).
+pub(crate) const fn refusal_of(block: Block) -> Refusal {
+    match block {
+        Block::End => refusal(Reason::Misroute, sites::CLOSED),
+        Block::Move => refusal(Reason::Misroute, sites::MOVED),
+        Block::Unreadable => refusal(Reason::TrustViolation, sites::UNREADABLE),
+        Block::Full => refusal(Reason::RateLimited, sites::FULL),
+        Block::Share => refusal(Reason::RateLimited, sites::SHARE),
+        Block::Bytes => refusal(Reason::RateLimited, sites::BYTES),
+    }
+}

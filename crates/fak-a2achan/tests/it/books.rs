@@ -1,0 +1,115 @@
+//! §3.5, §4.10: explanations, statistics, dead channels.
+
+use std::sync::Arc;
+
+use fak_a2achan::{Addressing, BusConfig};
+use fak_abi::{Act, Event, EventKind, EventKinds, Reason};
+
+use crate::support::*;
+
+/// I01: the nearest known name, for those who may know it.
+#[test]
+fn explain_names_the_nearest_key_within_the_askers_domain() {
+    let config = BusConfig { addressing: Addressing::Declared, ..BusConfig::default() };
+    let world = World::with(config, |b| b);
+    let (alpha, zulu) = (world.agent("alpha"), world.stranger("zulu", "f2"));
+    let _engineer = world.agent("engineer");
+    let at = key("in_kernel:enginer");
+    let explained = alpha.explain(Act::Send, &at, Some(&shared(&alpha, "x")));
+    assert_eq!(explained.verdict.reason(), Some(Reason::Misroute));
+    assert!(explained.next.contains("in_kernel:\"engineer\""), "{}", explained.next);
+    assert_eq!(explained.rungs.first().map(|rung| rung.by), Some("a2achan/gate"));
+    let explained = zulu.explain(Act::Send, &at, Some(&shared(&zulu, "x")));
+    assert!(!explained.next.contains("engineer"), "{}", explained.next);
+    world.bus.open(&key("in_kernel:enginex"));
+    let explained = zulu.explain(Act::Send, &at, Some(&shared(&zulu, "x")));
+    assert!(explained.next.contains("enginex"), "{}", explained.next);
+    assert_eq!(world.bus.stats().denied, 0, "no side effects");
+}
+
+#[test]
+fn explain_covers_the_rows_after_the_rungs() {
+    let world = World::with(BusConfig { capacity: 1, ..BusConfig::default() }, |b| b);
+    let (alpha, zulu) = (world.agent("alpha"), world.stranger("zulu", "f2"));
+    let at = key("in_kernel:w");
+    let body = shared(&alpha, "x");
+    let secret = private(&alpha, "x");
+    let check = |act, at: &_, body| alpha.explain(act, at, body).site.map(|site| site.check);
+    assert_eq!(check(Act::Send, &at, Some(&body)), None);
+    allowed(&alpha.send(&at, &body));
+    assert_eq!(check(Act::Send, &at, Some(&body)), Some("a2achan/full"));
+    assert_eq!(check(Act::Send, &at, Some(&secret)), Some("a2achan/private"));
+    assert_eq!(check(Act::Send, &key("session:trace-zulu"), Some(&body)), Some("a2achan/binder"));
+    zulu.bind(&key("in_kernel:z")).allowed().unwrap().keep();
+    assert_eq!(check(Act::Bind, &key("in_kernel:z"), None), Some("a2achan/bind-held"));
+    assert_eq!(check(Act::Recv, &key("in_kernel:z"), None), Some("a2achan/not-receiver"));
+    assert_eq!(check(Act::Recv, &key("in_kernel:zulu"), None), None, "not yet made");
+}
+
+/// I14.
+#[test]
+fn a_channel_nobody_reads_is_bounded_and_shows() {
+    let world = World::new();
+    let alpha = world.agent("alpha");
+    let at = key("in_kernel:void");
+    let body = shared(&alpha, "x");
+    let denied = (0..10_000).filter(|_| !alpha.send(&at, &body).is_allow()).count();
+    assert_eq!(denied, 10_000 - 768);
+    let depths = world.bus.depths();
+    assert_eq!((depths.len(), depths[0].queued, depths[0].is_dead()), (1, 768, true));
+}
+
+/// I17.
+#[test]
+fn equal_texts_are_two_messages() {
+    let world = World::new();
+    let alpha = world.agent("alpha");
+    let at = key("in_kernel:w");
+    let body = shared(&alpha, "same");
+    allowed(&alpha.send(&at, &body));
+    allowed(&alpha.send(&at, &body));
+    let (one, two) = (message(alpha.try_recv(&at)), message(alpha.try_recv(&at)));
+    assert!(one.seq() < two.seq());
+}
+
+struct Deaths(Arc<parking_lot::Mutex<Vec<(u64, &'static str)>>>);
+
+impl fak_abi::Emitter for Deaths {
+    fn kinds(&self) -> EventKinds {
+        EventKinds::of(&[EventKind::DeadLetter])
+    }
+    fn emit(&self, event: &Event<'_>) {
+        self.0.lock().push((event.seq, event.cause));
+    }
+}
+
+#[test]
+fn dead_letters_are_announced() {
+    let seen = Arc::new(parking_lot::Mutex::default());
+    let world = World::with(BusConfig::default(), |b| b.emitter(Deaths(Arc::clone(&seen))));
+    let alpha = world.agent("alpha");
+    allowed(&alpha.send(&key("in_kernel:w"), &shared(&alpha, "x")));
+    world.bus.close();
+    assert_eq!(seen.lock().iter().map(|(_, cause)| *cause).collect::<Vec<_>>(), ["closed"]);
+    assert!(world.bus.stats().is_conserved());
+}
+
+/// What a principal made and nobody uses goes with it; handles at hand find the new mailbox.
+#[test]
+fn unused_mailboxes_are_retired_with_their_maker() {
+    let world = World::new();
+    let (alpha, bravo) = (world.agent("alpha"), world.agent("bravo"));
+    let at = key("in_kernel:w");
+    let body = shared(&bravo, "x");
+    allowed(&alpha.send(&at, &shared(&alpha, "x")));
+    let channel = bravo.channel(&at);
+    message(channel.try_recv());
+    world.kernel.detach(&id("alpha")).unwrap();
+    assert!(world.bus.depths().is_empty());
+    assert!(channel.try_recv().is_empty());
+    allowed(&channel.send(&body));
+    message(channel.try_recv());
+    let stats = world.bus.stats();
+    assert_eq!((stats.sent, stats.received), (2, 2));
+    assert!(stats.is_conserved());
+}

@@ -1,0 +1,10 @@
+//! Integration tests of channels, on a real kernel.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "tests")]
+
+mod bind;
+mod books;
+mod floor;
+mod publish;
+mod recv;
+mod support;

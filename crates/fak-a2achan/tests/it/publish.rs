@@ -1,0 +1,111 @@
+//! §4.5: publish and subscribe.
+
+use fak_a2achan::{BusConfig, Delivery, End};
+use fak_abi::Reason;
+
+use crate::support::*;
+
+#[test]
+fn one_copy_to_each_whom_it_may_flow_to() {
+    let world = World::new();
+    let (alpha, bravo, zulu) = (world.agent("alpha"), world.agent("bravo"), world.stranger("zulu", "f2"));
+    let topic = key("in_kernel:news");
+    let mut a = alpha.subscribe(&topic).allowed().unwrap();
+    let mut b = bravo.subscribe(&topic).allowed().unwrap();
+    let mut z = zulu.subscribe(&topic).allowed().unwrap();
+    let out = alpha.publish(&topic, &shared(&alpha, "hello"));
+    allowed(&out.verdict);
+    assert_eq!((out.fanout, out.skipped, out.dropped), (2, 1, 0));
+    for (agent, subscription) in [(&alpha, &mut a), (&bravo, &mut b)] {
+        let got = message(subscription.try_recv());
+        assert_eq!((text(agent, got.body()), got.seq()), ("hello".to_owned(), out.seq));
+    }
+    assert!(z.try_recv().is_empty());
+    let stats = world.bus.stats();
+    assert_eq!((stats.sent, stats.received, stats.skipped), (2, 2, 1));
+    assert!(stats.is_conserved());
+}
+
+#[test]
+fn a_private_body_is_never_publishable() {
+    let world = World::new();
+    let alpha = world.agent("alpha");
+    for own in ["in_kernel:alpha", "session:trace-alpha"] {
+        let out = alpha.publish(&key(own), &private(&alpha, "x"));
+        denied(&out.verdict, Reason::TrustViolation, "a2achan/private");
+    }
+}
+
+/// I15: what is lost to a full inbox is counted and told.
+#[test]
+fn a_slow_subscriber_is_told_what_it_missed() {
+    let world = World::with(BusConfig { capacity: 2, ..BusConfig::default() }, |b| b);
+    let (alpha, bravo) = (world.agent("alpha"), world.agent("bravo"));
+    let topic = key("in_kernel:news");
+    let mut slow = bravo.subscribe(&topic).allowed().unwrap();
+    let body = shared(&alpha, "x");
+    let dropped: Vec<_> = (0..4).map(|_| alpha.publish(&topic, &body).dropped).collect();
+    assert_eq!(dropped, [0, 0, 1, 1]);
+    assert_eq!(message(slow.try_recv()).missed(), 2);
+    assert_eq!(message(slow.try_recv()).missed(), 0);
+    assert_eq!(alpha.publish(&topic, &body).fanout, 1);
+    assert_eq!(message(slow.try_recv()).missed(), 0);
+    let stats = world.bus.stats();
+    assert_eq!((stats.sent, stats.received, stats.dropped), (5, 3, 2));
+    assert!(stats.is_conserved());
+}
+
+#[test]
+fn unsubscribing_ends_the_inbox() {
+    let world = World::new();
+    let alpha = world.agent("alpha");
+    let topic = key("in_kernel:news");
+    let mut one = alpha.subscribe(&topic).allowed().unwrap();
+    let two = alpha.subscribe(&topic).allowed().unwrap();
+    alpha.publish(&topic, &shared(&alpha, "x"));
+    allowed(&one.unsubscribe());
+    denied(&one.unsubscribe(), Reason::Misroute, "a2achan/closed");
+    refused(one.try_recv(), Reason::Misroute, "a2achan/closed");
+    drop(two);
+    assert_eq!(alpha.publish(&topic, &shared(&alpha, "x")).fanout, 0);
+    let stats = world.bus.stats();
+    assert_eq!((stats.sent, stats.dead), (2, 2));
+    assert!(stats.is_conserved());
+    assert!(world.bus.dead_letters().iter().all(|letter| letter.cause.name() == "unsubscribed"));
+}
+
+#[test]
+fn a_waiting_subscriber_is_woken() {
+    let world = World::new();
+    let (alpha, bravo) = (world.agent("alpha"), world.agent("bravo"));
+    let topic = key("in_kernel:news");
+    let mut news = bravo.subscribe(&topic).allowed().unwrap();
+    let mut wait = Hand::new(news.recv());
+    wait.pending();
+    wait.pending();
+    allowed(&alpha.publish(&topic, &shared(&alpha, "x")).verdict);
+    assert_eq!(wait.wakes(), 1);
+    message(wait.ready());
+    drop(wait);
+    // A wait that is dropped takes nothing with it.
+    let mut wait = Hand::new(news.recv());
+    wait.pending();
+    allowed(&alpha.publish(&topic, &shared(&alpha, "y")).verdict);
+    drop(wait);
+    assert_eq!(text(&bravo, message(news.try_recv()).body()), "y");
+    let mut wait = Hand::new(news.recv());
+    wait.pending();
+    world.kernel.detach(&id("bravo")).unwrap();
+    assert!(matches!(wait.ready(), Delivery::End(End::Detach)));
+}
+
+#[test]
+fn binding_and_capacity_of_the_topic_key_do_not_matter() {
+    let world = World::with(BusConfig { capacity: 1, ..BusConfig::default() }, |b| b);
+    let (alpha, bravo, zulu) = (world.agent("alpha"), world.agent("bravo"), world.stranger("zulu", "f2"));
+    let topic = key("in_kernel:news");
+    let _bound = zulu.bind(&topic).allowed().unwrap();
+    let mut news = bravo.subscribe(&topic).allowed().unwrap();
+    allowed(&alpha.publish(&topic, &shared(&alpha, "x")).verdict);
+    message(news.try_recv());
+}

@@ -1,0 +1,207 @@
+//! An entry as the kernel records it, and its one line. Reading a line back is in `record`.
+
+use fak_abi::{
+    Act, Address, Digest, Event, EventKind, Id, OwnedAddress, PrincipalKind, Ref, Refusal, Timestamp, Tool,
+    Verdict, VerdictKind, json,
+};
+use sha2::{Digest as _, Sha256};
+
+use super::queue::Gap;
+use super::record::AuditKind;
+
+/// Bodies up to this many bytes are hashed when the log is drained, not while the act runs. Larger
+/// ones at once: the queue must not keep them alive.
+const LAZY_BYTES: usize = 4096;
+
+/// One entry on its way into the log (§3.6): counts are bumped for it, nothing is formatted and
+/// nothing allocated until it is drained.
+#[derive(Debug, Clone)]
+pub(super) struct AuditEntry {
+    pub(super) kind: AuditKind,
+    pub(super) at: Timestamp,
+    pub(super) seq: u64,
+    who: Option<Who>,
+    tool: Option<EntryTool>,
+    address: OwnedAddress,
+    body: Body,
+    verdict: Option<Decided>,
+    cause: &'static str,
+    /// Of a gap: how many entries, the first and last act. Of a repair: how many bytes.
+    counts: Option<Counts>,
+}
+
+#[derive(Debug, Clone)]
+struct Who {
+    id: Id,
+    kind: PrincipalKind,
+    incarnation: u64,
+}
+
+#[derive(Debug, Clone)]
+enum EntryTool {
+    Act(Act),
+    Outside(Id),
+}
+
+#[derive(Debug, Clone)]
+enum Body {
+    None,
+    /// Hashed when the entry is written.
+    Small(Ref),
+    Known(Digest),
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Decided {
+    kind: VerdictKind,
+    by: &'static str,
+    refusal: Option<Refusal>,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Counts {
+    Gap(Gap),
+    Cut(u64),
+}
+
+impl Decided {
+    fn of(verdict: &Verdict) -> Self {
+        Self { kind: verdict.kind(), by: verdict.by(), refusal: verdict.refusal().copied() }
+    }
+}
+
+impl From<Tool<'_>> for EntryTool {
+    fn from(tool: Tool<'_>) -> Self {
+        match tool {
+            Tool::Act(act) => Self::Act(act),
+            Tool::Outside(token) => Self::Outside(token.name().clone()),
+        }
+    }
+}
+
+impl AuditEntry {
+    /// What the log will say of an event.
+    pub(super) fn new(event: &Event<'_>) -> Self {
+        Self {
+            kind: match event.kind {
+                EventKind::Decide => AuditKind::Act,
+                other => AuditKind::Note(other),
+            },
+            who: event.principal.map(|principal| Who {
+                id: principal.id().clone(),
+                kind: principal.kind(),
+                incarnation: principal.incarnation(),
+            }),
+            tool: event.tool.map(EntryTool::from),
+            address: event.address.to_owned(),
+            body: match (event.digest, event.body) {
+                (Some(digest), _) => Body::Known(digest),
+                (None, None) => Body::None,
+                (None, Some(body)) if body.len() <= LAZY_BYTES => Body::Small(body.clone()),
+                (None, Some(body)) => Body::Known(body.digest()),
+            },
+            verdict: event.verdict.map(Decided::of),
+            cause: event.cause,
+            ..Self::bare(AuditKind::Act, event.at, event.seq)
+        }
+    }
+
+    pub(super) fn gap(gap: Gap) -> Self {
+        Self { counts: Some(Counts::Gap(gap)), ..Self::bare(AuditKind::Gap, gap.at, gap.last) }
+    }
+
+    pub(super) fn repair(at: Timestamp, bytes: u64) -> Self {
+        Self { counts: Some(Counts::Cut(bytes)), ..Self::bare(AuditKind::Repair, at, 0) }
+    }
+
+    const fn bare(kind: AuditKind, at: Timestamp, seq: u64) -> Self {
+        Self {
+            kind,
+            at,
+            seq,
+            who: None,
+            tool: None,
+            address: OwnedAddress::None,
+            body: Body::None,
+            verdict: None,
+            cause: "",
+            counts: None,
+        }
+    }
+
+    /// The incarnation whose allowance of slots it counts against.
+    pub(super) fn incarnation(&self) -> u64 {
+        self.who.as_ref().map_or(0, |who| who.incarnation)
+    }
+
+    /// Where it belongs among what is drained with it: by time, then act, then what cites the act.
+    pub(super) fn order(&self) -> (Timestamp, u64, bool) {
+        (self.at, self.seq, self.kind != AuditKind::Act)
+    }
+
+    /// Appends its line, the `n`-th, to `out`; answers the line's hash.
+    pub(super) fn write(&self, n: u64, prev: Digest, out: &mut Vec<u8>) -> Digest {
+        let start = out.len();
+        json::object(out, |o| {
+            o.u64("n", n).string("kind", self.kind.name()).u64("seq", self.seq);
+            o.string("at", &self.at.to_string());
+            if let Some(tool) = &self.tool {
+                o.string("act", tool.name());
+            }
+            if let Some(Who { id, kind, incarnation }) = &self.who {
+                o.string("principal", id).string("principal_kind", kind.name());
+                o.u64("incarnation", *incarnation);
+            }
+            o.string_unless_empty("address", &plain(self.address.view()));
+            match &self.body {
+                Body::None => {}
+                Body::Small(body) => drop(o.string("digest", &body.digest().to_string())),
+                Body::Known(digest) => drop(o.string("digest", &digest.to_string())),
+            }
+            if let Some(Decided { kind, by, refusal }) = self.verdict {
+                o.string("verdict", kind.name());
+                if let Some(Refusal { reason, site, retry_after_ms }) = refusal {
+                    o.string("reason", reason.name()).string("site", &site.to_string());
+                    if let Some(ms) = retry_after_ms {
+                        o.u64("retry_after_ms", ms.into());
+                    }
+                }
+                o.string("by", by);
+            }
+            o.string_unless_empty("cause", self.cause);
+            match self.counts {
+                None => {}
+                Some(Counts::Gap(gap)) => {
+                    o.u64("count", gap.count).u64("first", gap.first).u64("last", gap.last);
+                }
+                Some(Counts::Cut(bytes)) => drop(o.u64("bytes", bytes)),
+            }
+            o.string("prev", &prev.to_string());
+        });
+        // The sum covers what stands before it: everything but the brace.
+        out.pop();
+        let mut hash = Sha256::new_with_prefix(out.get(start..).unwrap_or_default());
+        let tail = out.len();
+        let sum = Digest::from_bytes(hash.clone().finalize().into());
+        out.extend_from_slice(format!(",\"sum\":\"{sum}\"}}\n").as_bytes());
+        hash.update(out.get(tail..).unwrap_or_default());
+        Digest::from_bytes(hash.finalize().into())
+    }
+}
+
+impl EntryTool {
+    fn name(&self) -> &str {
+        match self {
+            Self::Act(act) => act.tool(),
+            Self::Outside(name) => name,
+        }
+    }
+}
+
+/// The address as policy globs match it.
+fn plain(address: Address<'_>) -> String {
+    let mut text = String::new();
+    // Writing to a String cannot fail.
+    let _ = address.write_plain(&mut text);
+    text
+}

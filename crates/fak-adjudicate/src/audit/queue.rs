@@ -1,0 +1,251 @@
+//! The kernel's half of the audit: a bounded queue whose slots are reserved before an act is
+//! allowed (§3.6). No act waits here for anything but a lock that is held for one push.
+//!
+//! The queue is split by thread, so that acting threads do not share a counter. A slot may be
+//! reserved on one thread and used or given back on another: the shards' counts then drift apart,
+//! even below zero, but their sum is exact, and a shard without a slot borrows from the next.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, Ordering};
+
+use fak_abi::{Event, Principal, Timestamp};
+use parking_lot::{Condvar, Mutex};
+
+use super::entry::AuditEntry;
+use crate::seams::{Auditor, Reservation};
+
+const SHARDS: usize = 8;
+/// Principals whose incarnations differ by a multiple of this share one allowance.
+const ALLOWANCES: usize = 4096;
+
+/// What found no slot since the last drain: entries that were lost, but not silently.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Gap {
+    /// How many.
+    pub count: u64,
+    /// The smallest number of an act among them.
+    pub first: u64,
+    /// The greatest.
+    pub last: u64,
+    /// When the last of them was missed.
+    pub at: Timestamp,
+}
+
+/// The kernel's half of an audit log. Made by [`AuditLog::open`](super::AuditLog::open); belongs to
+/// one kernel. Dropping it lets a thread in
+/// [`AuditLog::drain_blocking`](super::AuditLog::drain_blocking) write the rest and end.
+#[derive(Debug)]
+pub struct Audit(Arc<Queue>);
+
+#[derive(Debug)]
+pub(super) struct Queue {
+    shards: [Shard; SHARDS],
+    /// Queued entries by incarnation.
+    held: Box<[AtomicU32]>,
+    share: u32,
+    failed: AtomicBool,
+    gap: Mutex<Option<Gap>>,
+    signal: Mutex<Signal>,
+    changed: Condvar,
+}
+
+#[derive(Debug, Default)]
+#[repr(align(128))]
+struct Shard {
+    capacity: i64,
+    /// Slots reserved here less slots given back here.
+    used: AtomicI64,
+    entries: Mutex<Vec<AuditEntry>>,
+}
+
+#[derive(Debug, Default)]
+struct Signal {
+    dirty: bool,
+    closed: bool,
+}
+
+thread_local! {
+    /// Never read: its address tells threads apart.
+    static SPOT: u8 = const { 0 };
+}
+
+/// The shard of this thread.
+fn here() -> usize {
+    let address = SPOT.with(|spot| std::ptr::from_ref(spot).addr() as u64);
+    // Fibonacci hashing; the top three bits.
+    (address.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 61) as usize
+}
+
+impl Queue {
+    pub(super) fn new(capacity: usize, share: usize) -> Arc<Self> {
+        let capacity = i64::try_from(capacity).unwrap_or(i64::MAX);
+        let shards = SHARDS as i64;
+        Arc::new(Self {
+            shards: std::array::from_fn(|index| Shard {
+                capacity: capacity / shards + i64::from((index as i64) < capacity % shards),
+                ..Shard::default()
+            }),
+            held: (0..ALLOWANCES).map(|_| AtomicU32::new(0)).collect(),
+            share: u32::try_from(share).unwrap_or(u32::MAX),
+            failed: AtomicBool::new(false),
+            gap: Mutex::default(),
+            signal: Mutex::default(),
+            changed: Condvar::new(),
+        })
+    }
+
+    /// This thread's shard first, then the others.
+    fn around(&self) -> impl Iterator<Item = &Shard> {
+        self.shards.iter().cycle().skip(here()).take(SHARDS)
+    }
+
+    fn allowance(&self, incarnation: u64) -> Option<&AtomicU32> {
+        self.held.get(incarnation as usize % ALLOWANCES)
+    }
+
+    fn reserve(&self) -> bool {
+        self.around().any(|shard| {
+            let more = |used| (used < shard.capacity).then_some(used + 1);
+            shard.used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).is_ok()
+        })
+    }
+
+    fn push(&self, entry: AuditEntry) {
+        if let Some(held) = self.allowance(entry.incarnation()) {
+            held.fetch_add(1, Ordering::Relaxed);
+        }
+        let Some(shard) = self.around().next() else { return };
+        let first = {
+            let mut entries = shard.entries.lock();
+            entries.push(entry);
+            entries.len() == 1
+        };
+        // Later ones are taken together with the first.
+        if first {
+            self.wake();
+        }
+    }
+
+    fn wake(&self) {
+        self.signal.lock().dirty = true;
+        self.changed.notify_one();
+    }
+
+    /// Moves everything queued into `out`, in order, with what was missed meanwhile. The slots stay
+    /// taken until [`Queue::give_back`].
+    pub(super) fn take(&self, out: &mut Vec<AuditEntry>) -> Option<Gap> {
+        let before = out.len();
+        for shard in &self.shards {
+            out.append(&mut shard.entries.lock());
+        }
+        let gap = self.gap.lock().take();
+        out.extend(gap.map(AuditEntry::gap));
+        if let Some(new) = out.get_mut(before..) {
+            new.sort_by_key(AuditEntry::order);
+        }
+        gap
+    }
+
+    /// These entries are in the log: their slots are free.
+    pub(super) fn give_back(&self, written: &[AuditEntry]) {
+        let mut slots = 0;
+        for entry in written.iter().filter(|entry| entry.kind.takes_slot()) {
+            slots += 1;
+            if let Some(held) = self.allowance(entry.incarnation()) {
+                held.fetch_sub(1, Ordering::Relaxed);
+            }
+        }
+        // Where they were reserved is not known; a shard that owes most is paid first.
+        for shard in &self.shards {
+            let part = shard.used.load(Ordering::Relaxed).clamp(0, slots);
+            shard.used.fetch_sub(part, Ordering::Relaxed);
+            slots -= part;
+        }
+        if let Some(shard) = self.shards.first() {
+            shard.used.fetch_sub(slots, Ordering::Relaxed);
+        }
+    }
+
+    pub(super) fn set_failed(&self, failed: bool) {
+        self.failed.store(failed, Ordering::Release);
+    }
+
+    /// Waits until something is queued; false once the kernel's half is gone as well.
+    pub(super) fn wait(&self) -> bool {
+        let mut signal = self.signal.lock();
+        while !signal.dirty && !signal.closed {
+            self.changed.wait(&mut signal);
+        }
+        std::mem::take(&mut signal.dirty) || !signal.closed
+    }
+}
+
+impl Audit {
+    pub(super) const fn new(queue: Arc<Queue>) -> Self {
+        Self(queue)
+    }
+
+    /// How many slots are reserved or hold an entry that is not written.
+    #[must_use]
+    pub fn pending(&self) -> usize {
+        let used: i64 = self.0.shards.iter().map(|shard| shard.used.load(Ordering::Relaxed)).sum();
+        usize::try_from(used).unwrap_or_default()
+    }
+
+    /// True while the log cannot be written, so that every act is refused.
+    #[must_use]
+    pub fn has_failed(&self) -> bool {
+        self.0.failed.load(Ordering::Acquire)
+    }
+}
+
+impl Auditor for Audit {
+    fn reserve(&self, who: &Principal) -> Reservation {
+        if self.has_failed() {
+            return Reservation::Failed;
+        }
+        let held = self.0.allowance(who.incarnation()).map_or(0, |held| held.load(Ordering::Relaxed));
+        if held >= self.0.share {
+            return Reservation::Share;
+        }
+        if self.0.reserve() { Reservation::Reserved } else { Reservation::Full }
+    }
+
+    fn release(&self) {
+        if let Some(shard) = self.0.around().next() {
+            shard.used.fetch_sub(1, Ordering::Relaxed);
+        }
+    }
+
+    fn record(&self, event: &Event<'_>) {
+        self.0.push(AuditEntry::new(event));
+    }
+
+    fn note(&self, event: &Event<'_>) {
+        if self.0.reserve() {
+            self.0.push(AuditEntry::new(event));
+        } else {
+            self.miss(event.at, event.seq);
+        }
+    }
+
+    fn miss(&self, at: Timestamp, seq: u64) {
+        {
+            let mut gap = self.0.gap.lock();
+            *gap = Some(gap.map_or(Gap { count: 1, first: seq, last: seq, at }, |gap| Gap {
+                count: gap.count.saturating_add(1),
+                first: gap.first.min(seq),
+                last: gap.last.max(seq),
+                at: gap.at.max(at),
+            }));
+        }
+        self.0.wake();
+    }
+}
+
+impl Drop for Audit {
+    fn drop(&mut self) {
+        self.0.signal.lock().closed = true;
+        self.0.changed.notify_one();
+    }
+}

@@ -1,0 +1,215 @@
+//! What is suspicious about a policy that parses: rules that can never match, never decide, or
+//! decide in a way that makes agents try forever.
+
+use std::fmt;
+
+use fak_abi::json::nearest;
+use fak_abi::{Act, Capability, Disposition, Id};
+
+use super::glob::Glob;
+use super::rule::{Effect, Policy, Rule, Who};
+
+/// Something suspicious about one rule of a policy.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PolicyLint {
+    /// The line the rule starts on, from 1.
+    pub line: usize,
+    /// Which rule: `deny[2]`, counted from 1.
+    pub rule: String,
+    /// What is wrong with it.
+    pub text: String,
+}
+
+impl fmt::Display for PolicyLint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "line {}: {}: {}", self.line, self.rule, self.text)
+    }
+}
+
+/// What every address begins with.
+const FAMILIES: [&str; 7] = ["in_kernel:", "session:", "window:", "task:", "cell:", "lane:", "group:"];
+/// What the tools of the protocol begin with.
+const PROTOCOL: [&str; 8] =
+    ["a2a.", "ref.", "pool.", "sharedtask.", "space.", "comm.", "lane.", "forensics."];
+
+impl Policy {
+    /// Names the rules that can never match or never decide (§3.7). `tools` are the host's own
+    /// tools, if they are known: without them a rule for a tool outside the protocol is believed.
+    /// Rules that only several others together make superfluous are not found. Quadratic in the
+    /// rules of one tool.
+    #[must_use]
+    pub fn lint(&self, tools: Option<&[&str]>) -> Vec<PolicyLint> {
+        let mut found = Vec::new();
+        for (position, rule) in self.rules.iter().enumerate() {
+            let never = never_matches(rule, tools);
+            let text = never.or_else(|| self.never_decides(rule, position)).or_else(|| invites_retries(rule));
+            found.extend(text.map(|text| PolicyLint {
+                line: rule.line,
+                rule: format!("{}[{}]", rule.effect.name(), rule.index + 1),
+                text,
+            }));
+        }
+        for (position, grant) in self.grants.iter().enumerate() {
+            let earlier = self.grants.iter().take(position).enumerate().find(|(_, earlier)| {
+                earlier.capability.covers(&grant.capability) && earlier.who.covers(&grant.who)
+            });
+            let text = earlier
+                .map(|(index, _)| format!("grants nothing that grant[{}] does not", index + 1))
+                .or_else(|| impossible_who(&grant.who));
+            let rule = format!("grant[{}]", position + 1);
+            found.extend(text.map(|text| PolicyLint { line: grant.line, rule, text }));
+        }
+        found.sort_by_key(|lint| lint.line);
+        found
+    }
+
+    /// Another rule always decides instead.
+    fn never_decides(&self, rule: &Rule, position: usize) -> Option<String> {
+        let same =
+            |other: &Rule| std::mem::discriminant(&other.effect) == std::mem::discriminant(&rule.effect);
+        let before = self.rules.iter().take(position).find(|other| same(other) && other.covers(rule));
+        if let Some(other) = before {
+            return Some(format!(
+                "never decides: {}[{}] matches all it matches",
+                other.effect.name(),
+                other.index + 1
+            ));
+        }
+        let denied = self.rules.iter().find(|other| {
+            rule.effect == Effect::Allow && matches!(other.effect, Effect::Deny(_)) && other.covers(rule)
+        });
+        denied.map(|other| format!("never allows: deny[{}] denies all it matches", other.index + 1))
+    }
+}
+
+impl Who {
+    fn covers(&self, other: &Self) -> bool {
+        covers(self.agent.as_ref(), other.agent.as_ref(), true)
+            && covers(self.fleet.as_ref(), other.fleet.as_ref(), false)
+            && covers(self.tenant.as_ref(), other.tenant.as_ref(), false)
+    }
+}
+
+/// True if a condition holds wherever `other` does. `always` says that what it looks at is always
+/// there, so that `*` is no condition.
+fn covers(glob: Option<&Glob>, other: Option<&Glob>, always: bool) -> bool {
+    match (glob, other) {
+        (None, _) => true,
+        (Some(glob), None) => always && glob.pattern() == "*",
+        (Some(glob), Some(other)) => glob.covers(other),
+    }
+}
+
+impl Rule {
+    /// True only if this rule matches everything that `other` matches.
+    fn covers(&self, other: &Self) -> bool {
+        let wide = |mine: Option<u64>, theirs: Option<u64>| match (mine, theirs) {
+            (None, _) => true,
+            (Some(_), None) => false,
+            // Above a limit is the wider the lower it is; up to one, the higher.
+            (Some(mine), Some(theirs)) => match (self.effect, other.effect) {
+                (Effect::Allow, Effect::Allow) => mine >= theirs,
+                (Effect::Allow, _) | (_, Effect::Allow) => false,
+                _ => mine <= theirs,
+            },
+        };
+        self.tool_covers(other)
+            && self.who.covers(&other.who)
+            && covers(
+                self.address.as_ref().map(super::glob::AddressGlob::whole),
+                other.address.as_ref().map(super::glob::AddressGlob::whole),
+                false,
+            )
+            && self.taint.is_none_or(|taint| other.taint == Some(taint))
+            && self.scope.is_none_or(|scope| other.scope == Some(scope))
+            && wide(self.max_bytes, other.max_bytes)
+    }
+
+    fn tool_covers(&self, other: &Self) -> bool {
+        if self.tool.covers(&other.tool) {
+            return true;
+        }
+        // An exact name of the protocol may be covered through the capability.
+        let mut named = Act::ALL.iter().filter(|act| other.names_act(**act)).peekable();
+        other.tool.is_exact() && named.peek().is_some() && named.all(|act| self.names_act(*act))
+    }
+}
+
+fn never_matches(rule: &Rule, tools: Option<&[&str]>) -> Option<String> {
+    unknown_tool(&rule.tool, tools)
+        .or_else(|| impossible_who(&rule.who))
+        .or_else(|| rule.address.as_ref().and_then(|address| impossible_address(address.whole())))
+        .or_else(|| bodiless(rule))
+}
+
+fn unknown_tool(tool: &Glob, tools: Option<&[&str]>) -> Option<String> {
+    let protocol = || Act::ALL.iter().flat_map(|act| [act.tool(), act.capability().name()]);
+    if protocol().any(|name| tool.matches(name)) {
+        return None;
+    }
+    let host = tools.unwrap_or_default();
+    let ours = PROTOCOL.iter().any(|family| tool.literal().starts_with(family));
+    if host.iter().any(|name| tool.matches(name)) || (tools.is_none() && !ours) {
+        return None;
+    }
+    let near = nearest(tool.pattern(), protocol().chain(host.iter().copied()));
+    let meant = near.map_or_else(String::new, |near| format!(", did you mean {near:?}"));
+    Some(format!("never matches: no tool is named {:?}{meant}", tool.pattern()))
+}
+
+fn impossible_who(who: &Who) -> Option<String> {
+    [("agent", &who.agent), ("fleet", &who.fleet), ("tenant", &who.tenant)].into_iter().find_map(
+        |(key, glob)| {
+            let glob = glob.as_ref()?;
+            impossible_id(glob.pattern())
+                .then(|| format!("never matches: no {key} can be named {:?}", glob.pattern()))
+        },
+    )
+}
+
+/// True if no id has these literal parts.
+fn impossible_id(pattern: &str) -> bool {
+    let literal: String = pattern.split('*').collect();
+    !literal.is_empty() && Id::new(&literal).is_err()
+}
+
+fn impossible_address(glob: &Glob) -> Option<String> {
+    let pattern = glob.pattern();
+    let possible = FAMILIES.iter().any(|family| match pattern.strip_prefix(family) {
+        Some(id) => !id.is_empty() && !impossible_id(id),
+        None => pattern.contains('*') && family.starts_with(glob.literal()),
+    });
+    if possible {
+        return None;
+    }
+    let family = glob.literal().split(':').next().unwrap_or_default();
+    let families = FAMILIES.map(|family| family.trim_end_matches(':'));
+    let meant = nearest(family, families).filter(|near| *near != family);
+    let hint = meant.map_or_else(String::new, |near| format!(", did you mean \"{near}:…\""));
+    Some(format!("never matches: no address is of the form {pattern:?}{hint}"))
+}
+
+/// Acts that carry no body when they are judged; what they hand over is screened instead.
+fn bodiless(rule: &Rule) -> Option<String> {
+    let bare = |act: &Act| {
+        use Act::{Bind, Recv, RecvLeased, Subscribe, Unbind, Unsubscribe};
+        matches!(act, Recv | RecvLeased | Subscribe | Unsubscribe | Bind | Unbind)
+    };
+    let mut acts = Act::ALL.iter().filter(|act| rule.tool.matches(act.tool()));
+    let named = rule.tool.is_exact() && rule.tool.pattern().parse::<Capability>().is_err();
+    let never = rule.effect != Effect::Quarantine && rule.looks_at_body() && named && acts.any(bare);
+    never.then(|| format!("never matches: {:?} carries no body; use a quarantine rule", rule.tool.pattern()))
+}
+
+/// A refusal by rule stays; a reason that says "try again" makes agents do so forever (I18).
+fn invites_retries(rule: &Rule) -> Option<String> {
+    match rule.effect {
+        Effect::Deny(reason)
+            if matches!(reason.disposition(), Disposition::Retryable | Disposition::Wait) =>
+        {
+            let disposition = reason.disposition();
+            Some(format!("{reason} is {disposition}: refused agents will try again, and be refused again"))
+        }
+        _ => None,
+    }
+}

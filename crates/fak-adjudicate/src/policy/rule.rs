@@ -1,0 +1,159 @@
+//! Rules as closed types, and which acts they apply to (§3.7).
+
+use fak_abi::{
+    Act, Address, Capability, Id, Principal, PrincipalSpec, Reason, Ref, ShareScope, Taint, ToolCall,
+};
+
+use super::glob::{AddressGlob, Glob};
+
+/// A parsed policy: every rule is well formed. Which of them can never match, [`Policy::lint`]
+/// says.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Policy {
+    pub(super) file: String,
+    pub(super) rules: Vec<Rule>,
+    pub(super) grants: Vec<Grant>,
+}
+
+/// What a rule does with what it matches.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Effect {
+    Allow,
+    Deny(Reason),
+    Quarantine,
+}
+
+impl Effect {
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Self::Allow => "allow",
+            Self::Deny(_) => "deny",
+            Self::Quarantine => "quarantine",
+        }
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Rule {
+    pub(super) effect: Effect,
+    /// Its place among the rules of its effect, from 0.
+    pub(super) index: u32,
+    /// Where it is written.
+    pub(super) line: usize,
+    pub(super) tool: Glob,
+    pub(super) who: Who,
+    pub(super) address: Option<AddressGlob>,
+    pub(super) taint: Option<Taint>,
+    pub(super) scope: Option<ShareScope>,
+    pub(super) max_bytes: Option<u64>,
+}
+
+/// Conditions on a principal.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(super) struct Who {
+    pub(super) agent: Option<Glob>,
+    pub(super) fleet: Option<Glob>,
+    pub(super) tenant: Option<Glob>,
+}
+
+/// A rule of the grant policy.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Grant {
+    pub(super) line: usize,
+    pub(super) capability: Glob,
+    pub(super) who: Who,
+}
+
+/// A condition that is absent holds; one on what is absent does not.
+#[inline]
+fn holds(glob: Option<&Glob>, id: Option<&Id>) -> bool {
+    glob.is_none_or(|glob| id.is_some_and(|id| glob.matches(id)))
+}
+
+impl Who {
+    #[inline]
+    fn matches(&self, id: &Id, fleet: Option<&Id>, tenant: Option<&Id>) -> bool {
+        self.agent.as_ref().is_none_or(|glob| glob.matches(id))
+            && holds(self.fleet.as_ref(), fleet)
+            && holds(self.tenant.as_ref(), tenant)
+    }
+}
+
+/// Family and id of what an act addresses.
+#[inline]
+fn parts(address: Address<'_>) -> Option<(&'static str, &str)> {
+    match address {
+        Address::None | Address::Malformed => None,
+        Address::Channel(key) => Some((key.locale().name(), key.id())),
+        Address::Task(id) => Some(("task", id)),
+        Address::Cell(id) => Some(("cell", id)),
+        Address::Lane(id) => Some(("lane", id)),
+        Address::Group(id, _) => Some(("group", id)),
+    }
+}
+
+impl Rule {
+    /// True if the rule's tool names this act: the act's own tool or its capability's (§1.4).
+    pub(super) fn names_act(&self, act: Act) -> bool {
+        self.tool.matches(act.tool()) || self.tool.matches(act.capability().name())
+    }
+
+    /// True if everything but the tool matches.
+    #[inline]
+    pub(super) fn applies(&self, call: &ToolCall<'_>, body: Option<&Ref>) -> bool {
+        let principal: &Principal = call.principal();
+        self.fits_body(body)
+            && self.who.matches(principal.id(), principal.fleet(), principal.tenant())
+            && self
+                .address
+                .as_ref()
+                .is_none_or(|glob| parts(call.target()).is_some_and(|(family, id)| glob.matches(family, id)))
+    }
+
+    pub(super) const fn looks_at_body(&self) -> bool {
+        self.taint.is_some() || self.scope.is_some() || self.max_bytes.is_some()
+    }
+
+    #[inline]
+    fn fits_body(&self, body: Option<&Ref>) -> bool {
+        if !self.looks_at_body() {
+            return true;
+        }
+        let Some(body) = body else { return false };
+        let within = |max| body.len() as u64 <= max;
+        self.taint.is_none_or(|taint| body.taint() == taint)
+            && self.scope.is_none_or(|scope| body.scope() == scope)
+            && self.max_bytes.is_none_or(|max| within(max) == (self.effect == Effect::Allow))
+    }
+}
+
+impl Policy {
+    /// True if the grant policy lets the principal have the capability (§2.3). A policy without
+    /// grant rules is none, and limits nothing.
+    #[must_use]
+    pub fn grants(&self, spec: &PrincipalSpec, capability: Capability) -> bool {
+        self.grants.is_empty()
+            || self.grants.iter().any(|grant| {
+                grant.capability.matches(capability.name())
+                    && grant.who.matches(&spec.id, spec.fleet.as_ref(), spec.tenant.as_ref())
+            })
+    }
+
+    /// How many rules it has, grants included.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.rules.len() + self.grants.len()
+    }
+
+    /// True if it has no rule at all.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The file it was read from, as the host named it.
+    #[must_use]
+    pub fn file(&self) -> &str {
+        &self.file
+    }
+}

@@ -1,0 +1,304 @@
+//! The arguments of `fak` and the text of its help.
+
+use std::{path::PathBuf, str::FromStr};
+
+use clap::{Args, Parser, Subcommand};
+use clap_complete::Shell;
+use fak_abi::{Digest, Reason, Timestamp, VerdictKind};
+
+const EXITS: &str = "\
+Exit status:
+  0  everything held
+  1  an expectation did not hold, or something was refused
+  2  an argument or a file could not be read; the message says where and what was expected";
+
+/// Multi-agent coordination in which every act is an adjudicated tool call.
+#[derive(Debug, Parser)]
+#[command(name = "fak", version, after_help = EXITS, disable_help_subcommand = true, max_term_width = 100)]
+pub(crate) struct Cli {
+    /// What to do; without it an overview is shown.
+    #[command(subcommand)]
+    pub(crate) verb: Option<Verb>,
+    /// Write JSON for programs instead of text.
+    #[arg(long, global = true)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Verb {
+    /// Perform scenarios and check what they expect.
+    #[command(after_help = RUN)]
+    Run(RunArgs),
+    /// Watch agents coordinate under the floor, act by act.
+    #[command(after_help = DEMO)]
+    Demo,
+    /// Explain a reason, a check, or the acts of a scenario.
+    #[command(after_help = EXPLAIN)]
+    Explain(ExplainArgs),
+    /// Look into a lane table: what overlaps, and what may run together.
+    #[command(subcommand)]
+    Lanes(LanesVerb),
+    /// Draw a topology.
+    #[command(subcommand)]
+    Topo(TopoVerb),
+    /// Check an audit log, or look into it.
+    #[command(subcommand)]
+    Audit(AuditVerb),
+    /// Check a journal of a shared record, or look into it.
+    #[command(subcommand)]
+    Journal(JournalVerb),
+    /// Write completions for a shell.
+    #[command(after_help = COMPLETIONS)]
+    Completions(CompletionsArgs),
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum LanesVerb {
+    /// Report duplicates, lanes without trees, trees without lanes, and overlaps.
+    #[command(after_help = LANES_LINT)]
+    Lint(LanesLintArgs),
+    /// Say whether lanes may run together, and if not why.
+    #[command(after_help = LANES_CHECK)]
+    Check(LanesCheckArgs),
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum TopoVerb {
+    /// Write a topology as DOT or Mermaid.
+    #[command(after_help = TOPO_RENDER)]
+    Render(TopoRenderArgs),
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum AuditVerb {
+    /// Check every line against the one before it, and name the first that is wrong.
+    #[command(after_help = AUDIT_VERIFY)]
+    Verify(AuditVerifyArgs),
+    /// Show entries, filtered.
+    #[command(after_help = AUDIT_SHOW)]
+    Show(AuditShowArgs),
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum JournalVerb {
+    /// Check every revision, digest and link, and name the first entry that is wrong.
+    #[command(after_help = JOURNAL_VERIFY)]
+    Verify(JournalVerifyArgs),
+    /// Show a line per entry. It is not checked: use verify.
+    #[command(after_help = JOURNAL_SHOW)]
+    Show(JournalShowArgs),
+}
+
+const AUDIT_VERIFY: &str = "\
+Examples:
+  fak audit verify run.jsonl --write-checkpoint run.check
+  fak audit verify run.jsonl --checkpoint run.check     also shows a tail that was cut off
+
+Exit status: 0 it verifies, 1 it does not, 2 it cannot be read.";
+
+const AUDIT_SHOW: &str = "\
+Examples:
+  fak audit show run.jsonl --agent alpha --verdict deny
+  fak audit show run.jsonl --reason TRUST_VIOLATION --since 2026-01-01T00:00:00Z --json
+
+Exit status: 0, or 1 if a line does not verify (what stands before it is shown), 2 if it cannot be read.";
+
+const JOURNAL_VERIFY: &str = "\
+Examples:
+  fak journal verify journal.json
+  fak journal verify journal.json --checkpoint 12:sha256:…    as an earlier verify printed it
+
+Exit status: 0 it verifies, 1 it does not, 2 it cannot be read.";
+
+const JOURNAL_SHOW: &str = "\
+Example:
+  fak journal show journal.json
+
+Exit status: 0, or 2 if it cannot be read.";
+
+const LANES_LINT: &str = "\
+Example:
+  fak lanes lint examples/lanes/workspace.toml
+
+Exit status: 0 whatever is found, 2 if the table cannot be read.";
+
+const LANES_CHECK: &str = "\
+Example:
+  fak lanes check examples/lanes/workspace.toml --lane docs --lane cmd
+
+Exit status: 0 they may run together, 1 they may not, 2 the table cannot be read or has no such lane.";
+
+const TOPO_RENDER: &str = "\
+The file is JSON: {\"name\": …, \"edges\": [[from, to], …], \"members\": […]}, where members are optional.
+
+Example:
+  fak topo render wave.json --format mermaid
+
+Exit status: 0, or 2 if the topology cannot be read or declared.";
+
+const RUN: &str = "\
+Examples:
+  fak run examples/scenarios             every scenario of a folder
+  fak run my.json --audit run.jsonl      and keep the audit log
+  fak run my.json --json | jq .failed    for programs
+
+Exit status: 0 every expectation held, 1 one did not, 2 a file could not be read.";
+
+const DEMO: &str = "\
+Example:
+  fak demo
+
+Exit status: 0 if every leg went as it must, 1 otherwise.";
+
+const EXPLAIN: &str = "\
+Examples:
+  fak explain TRUST_VIOLATION            what a reason means and what to do about it
+  fak explain a2achan/private            what a check refuses
+  fak explain my.json --step 3           every rung's opinion of a step, before it is performed
+  fak explain                            the twelve reasons
+
+Exit status: 0, or 2 if there is no such reason, check or scenario.";
+
+const COMPLETIONS: &str = "\
+Example:
+  fak completions bash > ~/.local/share/bash-completion/completions/fak";
+
+#[derive(Debug, Args)]
+pub(crate) struct RunArgs {
+    /// Scenario files, or folders of them.
+    #[arg(required = true, value_name = "FILE|DIR")]
+    pub(crate) paths: Vec<PathBuf>,
+    /// Let scenarios name files outside their folder.
+    #[arg(long)]
+    pub(crate) allow_outside: bool,
+    /// Keep the audit log of the run in this file.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) audit: Option<PathBuf>,
+    /// Show only what did not hold, and the summary.
+    #[arg(long, short)]
+    pub(crate) quiet: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ExplainArgs {
+    /// A reason, a check's name, or a scenario file.
+    #[arg(value_name = "REASON|CHECK|FILE")]
+    pub(crate) what: Option<String>,
+    /// Only this step of the scenario, counted from 1.
+    #[arg(long, value_name = "N")]
+    pub(crate) step: Option<usize>,
+    /// Let the scenario name files outside its folder.
+    #[arg(long)]
+    pub(crate) allow_outside: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CompletionsArgs {
+    /// The shell.
+    pub(crate) shell: Shell,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct LanesLintArgs {
+    /// The lane table, TOML.
+    pub(crate) file: PathBuf,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct LanesCheckArgs {
+    /// The lane table, TOML.
+    pub(crate) file: PathBuf,
+    /// A lane that is to run; give at least two.
+    #[arg(long = "lane", required = true, value_name = "NAME")]
+    pub(crate) lanes: Vec<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct TopoRenderArgs {
+    /// The topology, JSON.
+    pub(crate) file: PathBuf,
+    /// The language to draw it in.
+    #[arg(long, value_enum, default_value_t = TopoFormat::Dot)]
+    pub(crate) format: TopoFormat,
+}
+
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+pub(crate) enum TopoFormat {
+    /// For graphviz.
+    Dot,
+    /// For Markdown.
+    Mermaid,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct AuditVerifyArgs {
+    /// The log, JSON lines.
+    pub(crate) file: PathBuf,
+    /// A checkpoint that was kept elsewhere.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) checkpoint: Option<PathBuf>,
+    /// Write a checkpoint of the end, to be kept elsewhere.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) write_checkpoint: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct AuditShowArgs {
+    /// The log, JSON lines.
+    pub(crate) file: PathBuf,
+    /// Only acts of this agent.
+    #[arg(long, value_name = "ID")]
+    pub(crate) agent: Option<String>,
+    /// Only acts with this verdict, such as deny.
+    #[arg(long)]
+    pub(crate) verdict: Option<VerdictKind>,
+    /// Only refusals for this reason.
+    #[arg(long)]
+    pub(crate) reason: Option<Reason>,
+    /// Only entries from this time on, RFC 3339.
+    #[arg(long, value_name = "TIME")]
+    pub(crate) since: Option<Timestamp>,
+    /// Only entries before this time, RFC 3339.
+    #[arg(long, value_name = "TIME")]
+    pub(crate) until: Option<Timestamp>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct JournalVerifyArgs {
+    /// The journal, JSON.
+    pub(crate) file: PathBuf,
+    /// Accept a chain with placeholders, as far as it can be checked.
+    #[arg(long)]
+    pub(crate) allow_opaque: bool,
+    /// What an earlier verify printed as its checkpoint.
+    #[arg(long, value_name = "REVISION:HEAD")]
+    pub(crate) checkpoint: Option<JournalPoint>,
+}
+
+/// `REVISION:HEAD`, as `fak journal verify` prints it.
+#[derive(Clone, Debug)]
+pub(crate) struct JournalPoint {
+    /// The number of the revision.
+    pub(crate) revision: usize,
+    /// The digest of its event.
+    pub(crate) head: Digest,
+}
+
+impl FromStr for JournalPoint {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let expected = "expected REVISION:HEAD, such as 12:sha256:…, as verify prints it";
+        let (revision, head) = text.split_once(':').ok_or(expected)?;
+        Ok(Self {
+            revision: revision.parse().map_err(|_| expected)?,
+            head: head.parse().map_err(|_| expected)?,
+        })
+    }
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct JournalShowArgs {
+    /// The journal, JSON.
+    pub(crate) file: PathBuf,
+}

@@ -1,0 +1,141 @@
+//! `fak audit`: logs checked and looked into (§3.6).
+
+use std::path::Path;
+
+use fak_adjudicate::{AuditError, AuditReader, AuditRecord, Checkpoint, verify_audit};
+use serde_json::{Map, Value, json};
+
+use crate::{
+    args::{AuditShowArgs, AuditVerb, AuditVerifyArgs},
+    failure::{Failure, open, read},
+    output::Output,
+};
+
+pub(crate) fn audit(verb: &AuditVerb, output: &mut Output) -> Result<u8, Failure> {
+    match verb {
+        AuditVerb::Verify(args) => verify(args, output),
+        AuditVerb::Show(args) => show(args, output),
+    }
+}
+
+fn verify(args: &AuditVerifyArgs, output: &mut Output) -> Result<u8, Failure> {
+    let checkpoint = match &args.checkpoint {
+        Some(path) => Some(Checkpoint::parse(&read(path)?).map_err(|error| Failure::file(path, error))?),
+        None => None,
+    };
+    let verified = match verify_audit(open(&args.file)?, checkpoint.as_ref()) {
+        Ok(verified) => verified,
+        Err(error) => return broken(&args.file, &error, output),
+    };
+    if let Some(path) = &args.write_checkpoint {
+        std::fs::write(path, verified.end.to_json()).map_err(|error| Failure::file(path, error))?;
+    }
+    if output.json() {
+        let json = json!({
+            "verifies": true,
+            "entries": verified.end.count,
+            "head": verified.end.head.to_string(),
+            "missed": verified.missed,
+        });
+        output.text(json.to_string())?;
+    } else {
+        output.text(format!(
+            "{}: verifies, {} entries, head {}",
+            args.file.display(),
+            verified.end.count,
+            verified.end.head
+        ))?;
+        if verified.missed > 0 {
+            output.text(format!("{} entries found no place and are summed in gaps", verified.missed))?;
+        }
+    }
+    Ok(0)
+}
+
+/// The first bad line, and status 1; what cannot be read at all is status 2.
+fn broken(path: &Path, error: &AuditError, output: &mut Output) -> Result<u8, Failure> {
+    let AuditError::Line { line, fault } = error else {
+        return Err(Failure::file(path, error));
+    };
+    if output.json() {
+        output.text(json!({"verifies": false, "line": line, "fault": fault.to_string()}).to_string())?;
+    } else {
+        output.error(&format!("fak: {}:{line}: {fault}", path.display()));
+    }
+    Ok(1)
+}
+
+fn show(args: &AuditShowArgs, output: &mut Output) -> Result<u8, Failure> {
+    let mut reader = AuditReader::new(open(&args.file)?);
+    loop {
+        let record = match reader.next_record() {
+            Ok(Some(record)) => record,
+            Ok(None) => return Ok(0),
+            Err(error) => return broken(&args.file, &error, output),
+        };
+        if wanted(args, &record) {
+            output.text(if output.json() { as_json(&record).to_string() } else { as_line(&record) })?;
+        }
+    }
+}
+
+fn wanted(args: &AuditShowArgs, record: &AuditRecord) -> bool {
+    args.agent.as_ref().is_none_or(|agent| record.principal.as_ref() == Some(agent))
+        && args.verdict.is_none_or(|verdict| record.verdict == Some(verdict))
+        && args.reason.is_none_or(|reason| record.reason == Some(reason))
+        && args.since.is_none_or(|since| record.at >= since)
+        && args.until.is_none_or(|until| record.at < until)
+}
+
+fn as_line(record: &AuditRecord) -> String {
+    let or = |text: &Option<String>, other: &str| text.clone().unwrap_or_else(|| other.to_owned());
+    let mut line = format!(
+        "{:>6} {} {:<14} {:<10} {:<26}",
+        record.n,
+        record.at,
+        or(&record.act, record.kind.name()),
+        or(&record.principal, "-"),
+        or(&record.address, "-")
+    );
+    for part in [
+        record.verdict.map(|verdict| verdict.name().to_owned()),
+        record.reason.map(|reason| reason.name().to_owned()),
+        record.by.as_ref().map(|by| format!("by {by}")),
+        record.site.as_ref().map(|site| format!("at {site}")),
+        record.cause.as_ref().map(|cause| format!("({cause})")),
+        record.count.map(|count| format!("({count} entries)")),
+    ]
+    .into_iter()
+    .flatten()
+    {
+        line.push(' ');
+        line.push_str(&part);
+    }
+    line
+}
+
+fn as_json(record: &AuditRecord) -> Value {
+    let mut json = Map::new();
+    let mut put = |name: &str, value: Option<Value>| {
+        if let Some(value) = value {
+            json.insert(name.to_owned(), value);
+        }
+    };
+    put("n", Some(record.n.into()));
+    put("kind", Some(record.kind.name().into()));
+    put("seq", Some(record.seq.into()));
+    put("at", Some(record.at.to_string().into()));
+    put("act", record.act.clone().map(Value::from));
+    put("principal", record.principal.clone().map(Value::from));
+    put("incarnation", record.incarnation.map(Value::from));
+    put("address", record.address.clone().map(Value::from));
+    put("digest", record.digest.map(|digest| digest.to_string().into()));
+    put("verdict", record.verdict.map(|verdict| verdict.name().into()));
+    put("reason", record.reason.map(|reason| reason.name().into()));
+    put("by", record.by.clone().map(Value::from));
+    put("site", record.site.clone().map(Value::from));
+    put("retry_after_ms", record.retry_after_ms.map(Value::from));
+    put("cause", record.cause.clone().map(Value::from));
+    put("count", record.count.map(Value::from));
+    Value::from(json)
+}

@@ -1,0 +1,65 @@
+//! `fak demo`: one scenario, shipped inside the binary, told leg by leg.
+
+use std::path::Path;
+
+use fak_scenario::{Performance, Reach, Report, RunReport, Scenario, Summary};
+
+use crate::{failure::Failure, output::Output};
+
+/// What is performed, by the same code as any scenario.
+const SCENARIO: &str = include_str!("demo.json");
+
+/// The legs: the step each begins with, and what it shows.
+const LEGS: &[(usize, &str)] = &[
+    (1, "Point to point: a body shared with the fleet, sent and received"),
+    (3, "The floor: a private body, a quarantined body and a sender without the capability are refused"),
+    (7, "Session handoff: a session is its principal's from attachment"),
+    (10, "Window handoff to oneself: a private summary for the next window, once"),
+    (13, "Publish and subscribe: one act, a copy to each subscriber that may read it"),
+    (18, "Correction: the orchestrator steers a running worker, once, within its scope"),
+    (23, "The tallies of the bus"),
+];
+
+pub(crate) fn demo(output: &mut Output) -> Result<u8, Failure> {
+    let scenario = Scenario::parse(SCENARIO.as_bytes(), Path::new("demo"), Reach::Folder)?;
+    let report = scenario.perform(&Performance::default())?;
+    let mut summary = Summary::default();
+    summary.add(&report);
+    if output.json() {
+        output.text(RunReport::new(summary, &[report], &[]).to_json())?;
+    } else {
+        tell(&report, output)?;
+    }
+    Ok(summary.exit_status())
+}
+
+/// The acts under the title of their leg.
+fn tell(report: &Report, output: &mut Output) -> Result<(), Failure> {
+    for step in &report.steps {
+        if let Some((_, title)) = LEGS.iter().find(|(first, _)| *first == step.number) {
+            output.text(format!("\n{title}"))?;
+        }
+        output.text(step.to_text(output.style()))?;
+        for wrong in &step.mismatches {
+            output
+                .text(format!("     FAIL expected {} {}, got {}", wrong.member, wrong.expected, wrong.got))?;
+        }
+    }
+    output.text(if report.held() {
+        "\nEvery leg went as it must."
+    } else {
+        "\nA leg went otherwise than it must."
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_demo_is_a_scenario_and_its_legs_begin_at_its_steps() {
+        let scenario = Scenario::parse(SCENARIO.as_bytes(), Path::new("demo"), Reach::Folder).unwrap();
+        assert!(LEGS.iter().all(|(first, _)| (1..=scenario.len()).contains(first)));
+        assert_eq!(LEGS.last().map(|(first, _)| *first), Some(scenario.len()));
+    }
+}

@@ -1,0 +1,122 @@
+//! `fak explain`: what a reason means, what a check refuses, or every rung's opinion of a scenario's acts (§3.5).
+
+use std::path::Path;
+
+use fak_abi::{Reason, SiteInfo, json::nearest};
+use fak_scenario::{Explaining, Performance, Reach, Scenario};
+use serde_json::{Value, json};
+
+use crate::{args::ExplainArgs, failure::Failure, output::Output};
+
+/// Every check there is, by the crate that makes it.
+const SITES: &[&[SiteInfo]] = &[fak_abi::READ_SITES, fak_adjudicate::KERNEL_SITES];
+
+pub(crate) fn explain(args: &ExplainArgs, output: &mut Output) -> Result<u8, Failure> {
+    let Some(what) = &args.what else {
+        return reasons(output);
+    };
+    if let Some(reason) = Reason::ALL.iter().find(|reason| reason.name().eq_ignore_ascii_case(what)) {
+        return one_reason(*reason, output);
+    }
+    // A check of many instances is named with the instance, as in `policy/deny#3`.
+    let check = what.split('#').next().unwrap_or(what);
+    if let Some(site) = SITES.iter().copied().flatten().find(|site| site.check == check) {
+        return one_site(site, output);
+    }
+    let path = Path::new(what);
+    if path.exists() || path.extension().is_some_and(|end| end == "json") {
+        return scenario(path, args, output);
+    }
+    Err(unknown(what))
+}
+
+fn unknown(what: &str) -> Failure {
+    let reasons = Reason::ALL.iter().map(|reason| reason.name());
+    let checks = SITES.iter().copied().flatten().map(|site| site.check);
+    let hint = match nearest(what, reasons.chain(checks)) {
+        Some(near) => format!("did you mean \"{near}\"?"),
+        None => "give a reason, a check or a scenario file; `fak explain` lists the reasons".to_owned(),
+    };
+    Failure::Unknown { name: what.to_owned(), hint }
+}
+
+fn reason_json(reason: Reason) -> Value {
+    json!({
+        "reason": reason.name(),
+        "code": reason.code(),
+        "disposition": reason.disposition().name(),
+        "advice": reason.advice(),
+    })
+}
+
+fn reasons(output: &mut Output) -> Result<u8, Failure> {
+    if output.json() {
+        output.text(Reason::ALL.iter().copied().map(reason_json).collect::<Value>().to_string())?;
+        return Ok(0);
+    }
+    output.text(
+        "The twelve reasons of a refusal, what to do about each, and whether it is worth trying again:\n",
+    )?;
+    for reason in Reason::ALL {
+        output.text(format!(
+            "  {:<16} {:<10} {}",
+            reason.name(),
+            reason.disposition().name(),
+            reason.advice()
+        ))?;
+    }
+    output.text("\n  wait: later may do    retryable: another call may do    escalate: ask a person    terminal: never")?;
+    Ok(0)
+}
+
+fn one_reason(reason: Reason, output: &mut Output) -> Result<u8, Failure> {
+    if output.json() {
+        output.text(reason_json(reason).to_string())?;
+        return Ok(0);
+    }
+    output.text(format!("{} ({}): {}", reason.name(), reason.disposition().name(), reason.advice()))?;
+    Ok(0)
+}
+
+fn one_site(site: &SiteInfo, output: &mut Output) -> Result<u8, Failure> {
+    if output.json() {
+        let json = json!({
+            "check": site.check, "clause": site.clause, "refuses": site.refuses, "next": site.next,
+        });
+        output.text(json.to_string())?;
+        return Ok(0);
+    }
+    output.text(format!(
+        "{} ({})\n  refuses: {}\n  next:    {}",
+        site.check, site.clause, site.refuses, site.next
+    ))?;
+    Ok(0)
+}
+
+/// Every rung's opinion of each act, at the moment before it is performed.
+fn scenario(path: &Path, args: &ExplainArgs, output: &mut Output) -> Result<u8, Failure> {
+    let reach = if args.allow_outside { Reach::Anywhere } else { Reach::Folder };
+    let scenario = Scenario::load(path, reach)?;
+    if let Some(number) = args.step.filter(|number| !(1..=scenario.len()).contains(number)) {
+        let hint = format!("the scenario has steps 1 to {}", scenario.len());
+        return Err(Failure::Unknown { name: format!("step {number}"), hint });
+    }
+    let explaining = args.step.map_or(Explaining::Everything, Explaining::Step);
+    let report = scenario.perform(&Performance::default().explain(explaining))?;
+    if output.json() {
+        output.text(serde_json::to_string_pretty(&report).unwrap_or_default())?;
+        return Ok(0);
+    }
+    for step in report.steps.iter().filter(|step| args.step.is_none_or(|number| number == step.number)) {
+        output.text(step.to_text(output.style()))?;
+        match &step.explanation {
+            Some(explanation) => {
+                for line in explanation.lines() {
+                    output.text(format!("       {line}"))?;
+                }
+            }
+            None => output.text("       no act of an agent: nothing to explain")?,
+        }
+    }
+    Ok(0)
+}

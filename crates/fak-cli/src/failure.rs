@@ -1,0 +1,74 @@
+//! What ends a verb early: each says what to do next, and carries its exit status.
+
+use std::{
+    fs::File,
+    io::{self, BufReader},
+    path::Path,
+    process::ExitCode,
+};
+
+use fak_scenario::ScenarioError;
+
+use crate::output::Output;
+
+/// The exit status of something that could not be read.
+pub(crate) const UNREADABLE: u8 = 2;
+
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Failure {
+    /// Standard output is closed or full.
+    #[error("cannot write: {0}")]
+    Output(io::Error),
+    /// A scenario that cannot be read.
+    #[error(transparent)]
+    Scenario(#[from] ScenarioError),
+    /// A file that is not what the verb reads: the text has the place in it.
+    #[error("{path}: {problem}")]
+    File { path: String, problem: String },
+    /// Nothing is known by that name.
+    #[error("nothing is known of {name:?}: {hint}")]
+    Unknown { name: String, hint: String },
+}
+
+impl Failure {
+    /// What is wrong with a file.
+    pub(crate) fn file(path: &Path, problem: impl ToString) -> Self {
+        Self::File { path: path.display().to_string(), problem: problem.to_string() }
+    }
+
+    /// Says it, and ends with its status.
+    pub(crate) fn report(self, output: &mut Output) -> ExitCode {
+        output.error(&format!("fak: {self}"));
+        ExitCode::from(match self {
+            Self::Output(_) => 1,
+            Self::Scenario(_) | Self::File { .. } | Self::Unknown { .. } => UNREADABLE,
+        })
+    }
+}
+
+/// The bytes of a file of at most 4 MiB, the most any file that is read whole may have (§8).
+pub(crate) fn read(path: &Path) -> Result<Vec<u8>, Failure> {
+    Ok(fak_scenario::read(path)?)
+}
+
+/// The text of such a file.
+pub(crate) fn read_text(path: &Path) -> Result<String, Failure> {
+    String::from_utf8(read(path)?).map_err(|error| {
+        let line = error
+            .as_bytes()
+            .iter()
+            .take(error.utf8_error().valid_up_to())
+            .filter(|byte| **byte == b'\n')
+            .count()
+            + 1;
+        Failure::file(path, format!("line {line}: invalid UTF-8"))
+    })
+}
+
+/// A file opened for reading as a stream: one that may be larger than what is read whole.
+pub(crate) fn open(path: &Path) -> Result<BufReader<File>, Failure> {
+    match File::open(path) {
+        Ok(file) => Ok(BufReader::new(file)),
+        Err(source) => Err(Failure::Scenario(ScenarioError::Read { path: path.to_owned(), source })),
+    }
+}

@@ -1,0 +1,138 @@
+//! `fak journal`: journals of shared records checked and looked into (§5.10).
+
+use fak_abi::json::{Limits, Stream, StreamError, Value};
+use fak_sharedtask::{Checkpoint, JournalError, JournalSummary, VerifyOptions, verify_journal};
+use serde_json::json;
+
+use crate::{
+    args::{JournalShowArgs, JournalVerb, JournalVerifyArgs},
+    failure::{Failure, open},
+    output::{Output, printable},
+};
+
+pub(crate) fn journal(verb: &JournalVerb, output: &mut Output) -> Result<u8, Failure> {
+    match verb {
+        JournalVerb::Verify(args) => verify(args, output),
+        JournalVerb::Show(args) => show(args, output),
+    }
+}
+
+fn verify(args: &JournalVerifyArgs, output: &mut Output) -> Result<u8, Failure> {
+    match verified(args)? {
+        Ok(summary) => {
+            let checkpoint = summary.checkpoint().map(|point| format!("{}:{}", point.revision, point.head));
+            if output.json() {
+                let json = json!({
+                    "verifies": true,
+                    "task_id": summary.task_id.to_string(),
+                    "entries": summary.entries,
+                    "rev": summary.rev.to_string(),
+                    "checkpoint": checkpoint,
+                    "opaque": summary.opaque.as_ref().map(ToString::to_string),
+                });
+                output.text(json.to_string())?;
+                return Ok(0);
+            }
+            output.text(format!(
+                "{}: verifies, {}, {} entries, {}",
+                args.file.display(),
+                summary.task_id,
+                summary.entries,
+                summary.rev
+            ))?;
+            if let Some(checkpoint) = checkpoint {
+                output.text(format!("checkpoint {checkpoint}"))?;
+            }
+            if let Some(place) = &summary.opaque {
+                output.text(format!("opaque from {place} on: what follows a placeholder proves nothing"))?;
+            }
+            Ok(0)
+        }
+        Err(error @ JournalError::Read(StreamError::Io { .. })) => Err(Failure::file(&args.file, error)),
+        Err(error) => {
+            if output.json() {
+                let json = json!({"verifies": false, "entry": error.entry(), "fault": error.to_string()});
+                output.text(json.to_string())?;
+            } else {
+                output.error(&format!("fak: {}: {error}", args.file.display()));
+            }
+            Ok(1)
+        }
+    }
+}
+
+/// A checkpoint names a record: it is the one the journal is of, found by a first pass.
+fn verified(args: &JournalVerifyArgs) -> Result<Result<JournalSummary, JournalError>, Failure> {
+    let mut options = VerifyOptions { allow_opaque: args.allow_opaque, ..VerifyOptions::default() };
+    let summary = verify_journal(open(&args.file)?, &options);
+    let (Ok(summary), Some(point)) = (&summary, &args.checkpoint) else {
+        return Ok(summary);
+    };
+    options.checkpoint =
+        Some(Checkpoint { task_id: summary.task_id.clone(), revision: point.revision, head: point.head });
+    Ok(verify_journal(open(&args.file)?, &options))
+}
+
+fn show(args: &JournalShowArgs, output: &mut Output) -> Result<u8, Failure> {
+    let mut stream = Stream::new(open(&args.file)?, Limits::default());
+    entries(&mut stream, output).unwrap_or_else(|error| Err(Failure::file(&args.file, error)))
+}
+
+/// A line per entry, as each is read: memory is one entry.
+fn entries(
+    stream: &mut Stream<impl std::io::Read>,
+    output: &mut Output,
+) -> Result<Result<u8, Failure>, StreamError> {
+    stream.begin_object()?;
+    while let Some(name) = stream.next_member()? {
+        if &*name != "entries" {
+            stream.capture()?;
+            continue;
+        }
+        stream.begin_array()?;
+        let mut number = 0;
+        while stream.next_element()? {
+            let captured = stream.capture()?;
+            let entry = captured.parse().map_err(|error| captured.place(error))?.into_value();
+            let text = if output.json() { as_json(number, &entry) } else { as_line(number, &entry) };
+            if let Err(failure) = output.text(text) {
+                return Ok(Err(failure));
+            }
+            number += 1;
+        }
+    }
+    Ok(Ok(0))
+}
+
+/// A text of an unchecked entry, made harmless for a terminal.
+fn member(entry: &Value, path: &[&str]) -> String {
+    let mut at = Some(entry);
+    for name in path {
+        at = at.and_then(|value| value.member(name));
+    }
+    printable(at.and_then(Value::as_str).unwrap_or("-"))
+}
+
+fn as_line(number: usize, entry: &Value) -> String {
+    format!(
+        "{number:>5} {} {:<18} {} {:<12} {} {}",
+        member(entry, &["event", "ts"]),
+        member(entry, &["event", "event_kind"]),
+        member(entry, &["event", "actor", "kind"]),
+        member(entry, &["event", "actor", "id"]),
+        member(entry, &["event", "scope"]),
+        member(entry, &["event", "next_rev"]),
+    )
+}
+
+fn as_json(number: usize, entry: &Value) -> String {
+    json!({
+        "entry": number,
+        "ts": member(entry, &["event", "ts"]),
+        "event_kind": member(entry, &["event", "event_kind"]),
+        "actor": {"kind": member(entry, &["event", "actor", "kind"]), "id": member(entry, &["event", "actor", "id"])},
+        "scope": member(entry, &["event", "scope"]),
+        "next_rev": member(entry, &["event", "next_rev"]),
+    })
+    .to_string()
+}

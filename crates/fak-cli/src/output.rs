@@ -1,0 +1,94 @@
+//! Where `fak` writes: text or JSON to standard output, errors and progress to standard error. Colour and progress only on a
+//! terminal, and no colour where `NO_COLOR` is set.
+
+use std::{
+    io::{self, IsTerminal as _, Write as _},
+    time::Duration,
+};
+
+use fak_scenario::Style;
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+use crate::failure::Failure;
+
+pub(crate) struct Output {
+    json: bool,
+    style: Style,
+}
+
+impl Output {
+    pub(crate) fn new(json: bool) -> Self {
+        let plain = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+        let colour = io::stdout().is_terminal() && !plain;
+        Self { json, style: if colour { Style::Colour } else { Style::Plain } }
+    }
+
+    /// Whether a program reads this.
+    pub(crate) fn json(&self) -> bool {
+        self.json
+    }
+
+    /// How text is coloured.
+    pub(crate) fn style(&self) -> Style {
+        self.style
+    }
+
+    /// Writes to standard output.
+    pub(crate) fn text(&mut self, text: impl AsRef<str>) -> Result<(), Failure> {
+        let text = text.as_ref();
+        let mut out = io::stdout().lock();
+        let written = if text.ends_with('\n') { write!(out, "{text}") } else { writeln!(out, "{text}") };
+        match written {
+            // Whoever reads has heard enough: `fak run … | head` is no failure.
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+            written => written.map_err(Failure::Output),
+        }
+    }
+
+    /// Writes to standard error.
+    pub(crate) fn error(&mut self, text: &str) {
+        // There is nowhere left to complain to.
+        let _ = writeln!(io::stderr().lock(), "{text}");
+    }
+
+    /// A bar over `steps` on a terminal, for runs that take their time; invisible elsewhere and in short runs.
+    pub(crate) fn progress(&self, steps: usize) -> ProgressBar {
+        const LONG: usize = 20;
+        let bar = ProgressBar::new(u64::try_from(steps).unwrap_or(u64::MAX));
+        if self.json || steps < LONG || !io::stderr().is_terminal() || io::stdout().is_terminal() {
+            bar.set_draw_target(ProgressDrawTarget::hidden());
+        } else {
+            bar.enable_steady_tick(Duration::from_millis(200));
+        }
+        if let Ok(style) = ProgressStyle::with_template("{bar:30} {pos}/{len} {msg}") {
+            bar.set_style(style);
+        }
+        bar
+    }
+}
+
+/// A text from outside, with what could move a terminal's cursor or turn its text around escaped.
+pub(crate) fn printable(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        if c.is_control()
+            || matches!(c, '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+        {
+            out.extend(c.escape_unicode());
+        } else {
+            out.push(c);
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_from_outside_moves_the_cursor() {
+        assert_eq!(printable("é 漢"), "é 漢");
+        assert_eq!(printable("a\u{1b}[2J\n\u{202e}"), "a\\u{1b}[2J\\u{a}\\u{202e}");
+    }
+}

@@ -1,0 +1,65 @@
+//! `fak run`: performs scenarios, each on a fresh kernel, and says what did not hold.
+
+use fak_scenario::{Performance, Reach, Report, RunReport, Scenario, ScenarioError, Summary, find};
+
+use crate::{args::RunArgs, failure::Failure, output::Output};
+
+pub(crate) fn run(args: &RunArgs, output: &mut Output) -> Result<u8, Failure> {
+    let reach = if args.allow_outside { Reach::Anywhere } else { Reach::Folder };
+    let how = match &args.audit {
+        Some(path) => Performance::default().audit(path.clone()),
+        None => Performance::default(),
+    };
+    let mut summary = Summary::default();
+    let (mut reports, mut errors) = (Vec::new(), Vec::new());
+    let mut paths = Vec::new();
+    for path in &args.paths {
+        match find(path) {
+            Ok(found) => paths.extend(found),
+            Err(error) => unreadable(error, &mut summary, &mut errors, output),
+        }
+    }
+    let bar = output.progress(paths.len());
+    for path in paths {
+        bar.set_message(path.display().to_string());
+        let performed = Scenario::load(&path, reach).and_then(|scenario| scenario.perform(&how));
+        match performed {
+            Ok(report) => {
+                summary.add(&report);
+                show(&report, args.quiet, output)?;
+                if output.json() {
+                    reports.push(report);
+                }
+            }
+            Err(error) => unreadable(error, &mut summary, &mut errors, output),
+        }
+        bar.inc(1);
+    }
+    bar.finish_and_clear();
+    if output.json() {
+        output.text(RunReport::new(summary, &reports, &errors).to_json())?;
+    } else {
+        output.text(summary.to_string())?;
+    }
+    Ok(summary.exit_status())
+}
+
+fn unreadable(
+    error: ScenarioError,
+    summary: &mut Summary,
+    errors: &mut Vec<ScenarioError>,
+    output: &mut Output,
+) {
+    summary.unreadable += 1;
+    if !output.json() {
+        output.error(&format!("fak: {error}"));
+    }
+    errors.push(error);
+}
+
+fn show(report: &Report, quiet: bool, output: &mut Output) -> Result<(), Failure> {
+    if output.json() || quiet && report.held() {
+        return Ok(());
+    }
+    output.text(report.to_text(output.style()))
+}

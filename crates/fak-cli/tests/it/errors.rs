@@ -1,0 +1,126 @@
+//! Error messages, pinned: each says where, what was expected, and what to do next.
+
+use expect_test::{Expect, expect};
+
+use crate::Scratch;
+
+fn check(scratch: &Scratch, args: &[&str], expected: &Expect) {
+    let ran = scratch.fak(args);
+    assert_eq!(ran.status, 2, "{args:?}: {}{}", ran.out, ran.err);
+    expected.assert_eq(&ran.err);
+}
+
+#[test]
+fn ten_errors() {
+    let scratch = Scratch::new("errors");
+    let step = |step: &str| {
+        format!(
+            "{{\"schema\": \"fak.scenario.v1\", \"name\": \"n\", \"agents\": {{\"alpha\": {{\"caps\": []}}}},\n\"steps\": [{step}]}}"
+        )
+    };
+    scratch
+        .write("boddy.json", step(r#"{"do": "send", "by": "alpha", "to": "in_kernel:x", "boddy": {"text": "x"}}"#))
+        .write("sned.json", step(r#"{"do": "sned", "by": "alpha"}"#))
+        .write("agent.json", step(r#"{"do": "who", "by": "alhpa"}"#))
+        .write("type.json", step(r#"{"do": "tick", "ms": "100"}"#))
+        .write("torn.json", "{\"schema\": \"fak.scenario.v1\",\n")
+        .write("outside.json", "{\"schema\": \"fak.scenario.v1\", \"name\": \"n\", \"policy\": {\"file\": \"../p.toml\"}, \"steps\": []}")
+        .write("lanes.toml", "[lanes]\nconcurrent = [\"docs\", 7]\n")
+        .write("topo.json", "{\"name\": \"t\", \"edges\": [[\"a\", \"b\"], [\"b\", \"a\"]]}");
+    check(
+        &scratch,
+        &["run", "boddy.json"],
+        &expect![[r#"
+        fak: boddy.json:2:71: step 1 (send): boddy: unknown member "boddy", did you mean "body"
+    "#]],
+    );
+    check(
+        &scratch,
+        &["run", "sned.json"],
+        &expect![[r#"
+        fak: sned.json:2:18: step 1: do: unknown act "sned", did you mean "send"?
+    "#]],
+    );
+    check(
+        &scratch,
+        &["run", "agent.json"],
+        &expect![[r#"
+        fak: agent.json:2:31: step 1 (who): by: unknown agent "alhpa", did you mean "alpha"?
+    "#]],
+    );
+    check(
+        &scratch,
+        &["run", "type.json"],
+        &expect![[r#"
+        fak: type.json:2:32: step 1 (tick): ms: expected an integer, found a string
+    "#]],
+    );
+    check(
+        &scratch,
+        &["run", "torn.json"],
+        &expect![[r#"
+        fak: torn.json:2:1: the text ends where a member name was expected
+    "#]],
+    );
+    check(
+        &scratch,
+        &["run", "outside.json"],
+        &expect![[r#"
+            fak: outside.json:1:63: policy/file: the path "../p.toml" climbs out of the scenario's folder; move the file there, or run with --allow-outside
+        "#]],
+    );
+    check(
+        &scratch,
+        &["run", "missing.json"],
+        &expect![[r#"
+        fak: cannot read "missing.json": No such file or directory (os error 2)
+    "#]],
+    );
+    check(
+        &scratch,
+        &["explain", "MISROUT"],
+        &expect![[r#"
+        fak: nothing is known of "MISROUT": did you mean "MISROUTE"?
+    "#]],
+    );
+    check(
+        &scratch,
+        &["lanes", "lint", "lanes.toml"],
+        &expect![[r#"
+        fak: lanes.toml: line 2, key "lanes.concurrent": expected a string, found integer
+    "#]],
+    );
+    check(
+        &scratch,
+        &["topo", "render", "topo.json"],
+        &expect![[r#"
+        fak: topo.json: the edges close a cycle: "a" -> "b" -> "a"
+    "#]],
+    );
+    check(
+        &scratch,
+        &["rnu"],
+        &expect![[r#"
+            error: unrecognized subcommand 'rnu'
+
+              tip: a similar subcommand exists: 'run'
+
+            Usage: fak [OPTIONS] [COMMAND]
+
+            For more information, try '--help'.
+        "#]],
+    );
+    check(
+        &scratch,
+        &["run", "boddy.json", "--alow-outside"],
+        &expect![[r#"
+        error: unexpected argument '--alow-outside' found
+
+          tip: a similar argument exists: '--allow-outside'
+
+        Usage: fak run --allow-outside <FILE|DIR>...
+
+        For more information, try '--help'.
+    "#]],
+    );
+}

@@ -1,0 +1,28 @@
+//! The help texts, pinned: a change of one is a change of the product.
+
+use expect_test::expect_file;
+
+use crate::fak;
+
+#[test]
+fn help_of_every_verb() {
+    for (args, file) in [
+        (&[][..], expect_file!["help/overview.txt"]),
+        (&["--help"], expect_file!["help/fak.txt"]),
+        (&["run", "--help"], expect_file!["help/run.txt"]),
+        (&["demo", "--help"], expect_file!["help/demo.txt"]),
+        (&["explain", "--help"], expect_file!["help/explain.txt"]),
+        (&["lanes", "lint", "--help"], expect_file!["help/lanes-lint.txt"]),
+        (&["lanes", "check", "--help"], expect_file!["help/lanes-check.txt"]),
+        (&["topo", "render", "--help"], expect_file!["help/topo-render.txt"]),
+        (&["audit", "verify", "--help"], expect_file!["help/audit-verify.txt"]),
+        (&["audit", "show", "--help"], expect_file!["help/audit-show.txt"]),
+        (&["journal", "verify", "--help"], expect_file!["help/journal-verify.txt"]),
+        (&["journal", "show", "--help"], expect_file!["help/journal-show.txt"]),
+        (&["completions", "--help"], expect_file!["help/completions.txt"]),
+    ] {
+        let ran = fak(args);
+        assert_eq!(ran.status, 0, "{args:?}");
+        file.assert_eq(&ran.out);
+    }
+}

@@ -1,0 +1,163 @@
+//! Collectives: one call a rank, all of them or none (§6.2). Submitting and completing are here; what is handed over
+//! is in `hand`, what is folded in `gather`. Bytes are moved by the engine registered for `comm.*`.
+
+mod gather;
+mod hand;
+mod submit;
+
+use std::sync::Arc;
+
+use fak_abi::{
+    Act, Address, Admission, AgentHandle, Charge, Explanation, Id, Outcome, Ref, Rider, RungName, ToolCall,
+    Verdict,
+};
+
+use crate::barrier::Barrier;
+use crate::comm::Inner;
+use crate::error::CommError;
+use crate::group::{Group, Member};
+use crate::split::Part;
+
+pub(crate) use gather::GatherEngine;
+pub use gather::{Gathered, PendingGather};
+pub use hand::{Delivery, Lost, PendingDelivery};
+
+/// What a collective answers: its value, or which rank refused it.
+#[derive(Clone, Debug)]
+#[must_use]
+pub enum Collective<T> {
+    /// Every rank was admitted.
+    Allow {
+        /// What it yields.
+        value: T,
+        /// The rung that allowed the first rank.
+        by: RungName,
+    },
+    /// One rank was refused, and so nothing happened.
+    Refuse(CollectiveRefusal),
+}
+
+/// The rank that refused a collective (§6.2).
+#[derive(Clone, Debug)]
+pub struct CollectiveRefusal {
+    /// The lowest rank that was refused.
+    pub rank: usize,
+    /// Its member.
+    pub member: Id,
+    /// Reason and rung.
+    pub verdict: Verdict,
+}
+
+impl<T> Collective<T> {
+    /// The value, if it happened.
+    #[must_use]
+    pub fn allowed(self) -> Option<T> {
+        match self {
+            Self::Allow { value, .. } => Some(value),
+            Self::Refuse(_) => None,
+        }
+    }
+
+    /// The verdict, without the value.
+    pub fn verdict(&self) -> Verdict {
+        match self {
+            Self::Allow { by, .. } => Verdict::allow(by),
+            Self::Refuse(refusal) => refusal.verdict.clone(),
+        }
+    }
+
+    /// The refusal, if it is one.
+    #[must_use]
+    pub const fn refusal(&self) -> Option<&CollectiveRefusal> {
+        match self {
+            Self::Allow { .. } => None,
+            Self::Refuse(refusal) => Some(refusal),
+        }
+    }
+
+    /// True if it happened.
+    #[must_use]
+    pub const fn is_allow(&self) -> bool {
+        matches!(self, Self::Allow { .. })
+    }
+}
+
+/// A group within a kernel: what agents perform collectives with. Cheap to clone.
+///
+/// It carries no authority: every act names the handle that performs it.
+#[derive(Clone)]
+pub struct Communicator {
+    group: Group,
+    rider: Option<Arc<Rider>>,
+    inner: Arc<Inner>,
+}
+
+impl Communicator {
+    pub(crate) const fn new(group: Group, inner: Arc<Inner>) -> Self {
+        Self { group, rider: None, inner }
+    }
+
+    /// The same communicator, whose acts carry this deadline, cancellation and metadata (§2.5).
+    #[must_use]
+    pub fn riding(&self, rider: Rider) -> Self {
+        Self { rider: Some(Arc::new(rider)), ..self.clone() }
+    }
+
+    /// The group.
+    #[must_use]
+    pub const fn group(&self) -> &Group {
+        &self.group
+    }
+
+    /// Opens a barrier over the group (`comm.barrier`, §6.5).
+    pub fn barrier(&self, agent: &AgentHandle) -> Outcome<Barrier> {
+        self.decide(agent, Act::Barrier).map(|()| Barrier::open(self.group.clone(), &self.inner))
+    }
+
+    /// Splits the group by colour (`comm.split`, §6.6).
+    ///
+    /// # Errors
+    ///
+    /// As [`Group::split`]; nothing is submitted then.
+    pub fn split<'a>(
+        &'a self,
+        agent: &AgentHandle,
+        colour: impl FnMut(&'a Member) -> Option<&'a Id>,
+    ) -> Result<Outcome<Vec<Part>>, CommError> {
+        let parts = self.group.split(colour)?;
+        Ok(self.decide(agent, Act::Split).map(|()| parts))
+    }
+
+    /// Why the hand-over of `body` to `rank` would be answered as it would be (§3.5). No side effects.
+    #[must_use]
+    pub fn explain(&self, agent: &AgentHandle, act: Act, rank: usize, body: Option<&Ref>) -> Explanation {
+        let recipient = self.recipient(act, rank);
+        let call = ToolCall::new(agent, act).address(self.address(rank)).recipient(recipient.as_ref());
+        let call = call.rider(self.rider.as_deref());
+        agent.gate().explain(&body.map_or(call, |body| call.args(body)))
+    }
+
+    fn address(&self, rank: usize) -> Address<'_> {
+        Address::Group(self.group.name(), u32::try_from(rank).unwrap_or(u32::MAX))
+    }
+
+    /// An act over the whole group that needs nothing but the decision.
+    fn decide(&self, agent: &AgentHandle, act: Act) -> Outcome<()> {
+        let call = ToolCall::new(agent, act).address(self.address(0)).rider(self.rider.as_deref());
+        let link = match self.inner.tie.own(&call) {
+            Ok(link) => link,
+            Err(verdict) => return Outcome::Refuse(verdict),
+        };
+        let permit = match agent.gate().admit(&call) {
+            Admission::Permit(permit) => permit,
+            Admission::Refuse(verdict) => return Outcome::Refuse(verdict),
+        };
+        match permit.charge() {
+            Charge::Cleared(cleared) => {
+                let verdict = cleared.allow(link.sequence().next());
+                Outcome::Allow { value: (), by: verdict.by() }
+            }
+            Charge::Refuse(verdict) => Outcome::Refuse(verdict),
+        }
+    }
+}

@@ -1,0 +1,10 @@
+//! Groups, barriers and leases as acts of a kernel.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "tests")]
+
+mod barrier;
+mod gather;
+mod hand;
+mod lease;
+mod support;
+mod waves;

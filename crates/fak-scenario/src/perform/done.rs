@@ -1,0 +1,133 @@
+//! What came of one act: its answers, what it yields, and what its line says.
+
+use fak_abi::{Explanation, Outcome, Ref, RungName, Verdict, VerdictKind};
+use serde_json::json;
+
+use super::world::Kept;
+use crate::expect::{Answers, Expectations, Mismatch};
+
+/// What came of one act.
+#[derive(Default)]
+pub(super) struct Done {
+    /// The members of `expect` it answers.
+    pub(super) answers: Answers,
+    /// What `save` keeps.
+    pub(super) yields: Option<Kept>,
+    /// Where it was done.
+    pub(super) address: Option<String>,
+    /// The rung that decided.
+    pub(super) rung: Option<String>,
+    /// What else its line says.
+    pub(super) note: Option<String>,
+    /// Why it could not be tried at all: something it refers to was never kept.
+    pub(super) failure: Option<String>,
+}
+
+impl Done {
+    /// Something the host did.
+    pub(super) fn host() -> Self {
+        let mut done = Self::default();
+        done.answers.set("verdict", "allow");
+        done
+    }
+
+    /// It could not be tried.
+    pub(super) fn failed(why: impl Into<String>) -> Self {
+        Self { failure: Some(why.into()), ..Self::default() }
+    }
+
+    /// What the kernel answered.
+    pub(super) fn decided(verdict: &Verdict) -> Self {
+        Self::verdict("verdict", verdict)
+    }
+
+    /// What the kernel answered, under another member: an act whose `verdict` is something else.
+    pub(super) fn verdict(member: &'static str, verdict: &Verdict) -> Self {
+        let mut done = Self::default();
+        done.answers.set(member, verdict.kind().name());
+        done.rung(verdict.by());
+        if let Some(refusal) = verdict.refusal() {
+            done.answers.set("reason", refusal.reason.name());
+            if let Some(ms) = refusal.retry_after_ms {
+                done.answers.set("retry_after", u64::from(ms));
+            }
+        }
+        done
+    }
+
+    /// An act that yields a Ref.
+    pub(super) fn outcome(outcome: Outcome<Ref>) -> Self {
+        let mut done = Self::decided(&outcome.verdict());
+        done.yields = outcome.allowed().map(Kept::Ref);
+        done
+    }
+
+    /// Every rung's opinion.
+    pub(super) fn explained(explanation: &Explanation) -> Self {
+        let mut done = Self::decided(&explanation.verdict);
+        let rungs: Vec<_> = explanation
+            .rungs
+            .iter()
+            .map(|rung| {
+                let mut entry = json!({ "by": rung.by, "verdict": rung.verdict.name() });
+                if let (Some(reason), Some(entry)) = (rung.reason, entry.as_object_mut()) {
+                    entry.insert("reason".to_owned(), reason.name().into());
+                }
+                entry
+            })
+            .collect();
+        done.answers.set("rungs", serde_json::Value::from(rungs));
+        done.answers.set("hint", explanation.next.clone());
+        done.note = (explanation.verdict.kind() == VerdictKind::Deny).then(|| explanation.next.clone());
+        done
+    }
+
+    /// The text an act handed over.
+    pub(super) fn text(&mut self, bytes: &[u8]) {
+        let text = String::from_utf8_lossy(bytes).into_owned();
+        self.note = Some(format!("{text:?}"));
+        self.answers.set("text", text);
+    }
+
+    /// Why it could not be tried.
+    pub(super) fn why(self) -> String {
+        self.failure.unwrap_or_default()
+    }
+
+    /// Names the rung that decided.
+    pub(super) fn rung(&mut self, by: RungName) {
+        self.rung = (!by.is_empty()).then(|| by.to_owned());
+    }
+
+    /// At this address.
+    pub(super) fn at(mut self, address: impl Into<String>) -> Self {
+        self.address = Some(address.into());
+        self
+    }
+
+    /// What its line says it answered.
+    pub(super) fn line(&self) -> String {
+        if self.failure.is_some() {
+            return "failed".to_owned();
+        }
+        // An act that was refused says that; one that was allowed says what it came to.
+        match (self.answers.text("act"), self.answers.text("verdict")) {
+            (Some("allow") | None, Some(verdict)) => verdict,
+            (Some(act), _) => act,
+            (None, None) => "done",
+        }
+        .to_owned()
+    }
+
+    /// What of `expected` does not hold.
+    pub(super) fn mismatches(&self, expected: &Expectations) -> Vec<Mismatch> {
+        match &self.failure {
+            Some(why) => vec![Mismatch {
+                member: "act".to_owned(),
+                expected: "to be tried".to_owned(),
+                got: why.clone(),
+            }],
+            None => self.answers.mismatches(expected),
+        }
+    }
+}

@@ -1,0 +1,175 @@
+//! The acts on the kernel: widening, trusting, reading, calls, attachment, time and counters.
+
+use std::{collections::BTreeMap, time::Duration};
+
+use fak_abi::{Address, Claim, Gate as _, Id, MetaValue, Outcome, Rider, ShareScope, Tool, ToolCall};
+use serde_json::Value;
+
+use super::{
+    done::Done,
+    world::{Kept, World},
+};
+use crate::act::{Act, Actor, CallArgs, Evidence, KernelAct, RawJson, Subject};
+
+impl World {
+    pub(super) fn kernel(&mut self, by: &Actor, act: &KernelAct) -> Done {
+        match act {
+            KernelAct::Widen { what, scope } => self.widen(by, what, *scope).unwrap_or_else(|done| done),
+            KernelAct::Trust { what, evidence } => {
+                self.trust(by, what, *evidence).unwrap_or_else(|done| done)
+            }
+            KernelAct::Read { name } => self.read(by, name).unwrap_or_else(|done| done),
+            KernelAct::Call { tool, args, meta, address } => self
+                .call(by, (tool, args.as_ref(), meta.as_ref()), address.as_ref())
+                .unwrap_or_else(|done| done),
+            KernelAct::Detach { agent } => match Id::new(agent) {
+                Ok(id) => hosted(self.kernel.detach(&id).map_err(|error| error.to_string())),
+                Err(error) => hosted(Err(error.to_string())),
+            },
+            KernelAct::Attach { agent } => hosted(self.attach(agent)),
+            KernelAct::Who => self.who(by).unwrap_or_else(|done| done),
+            KernelAct::Tick { ms } => {
+                self.clock.advance(Duration::from_millis(*ms));
+                Done { note: Some(format!("{ms} ms later")), ..Done::host() }
+            }
+            KernelAct::Audit => self.audit(),
+            _ => Done::failed("not yet"),
+        }
+    }
+
+    fn widen(&mut self, by: &Actor, what: &Subject, scope: ShareScope) -> Result<Done, Done> {
+        let handle = self.handle(by)?;
+        let body = self.subject(by, what)?;
+        Ok(Done::outcome(self.kernel.widen(&handle, &body, scope)))
+    }
+
+    fn trust(&mut self, by: &Actor, what: &Subject, evidence: Evidence) -> Result<Done, Done> {
+        let handle = self.handle(by)?;
+        let body = self.subject(by, what)?;
+        let claim = Claim {
+            statement: word("trusted")?,
+            subject: Some(body.digest()),
+            evidence: match evidence {
+                Evidence::Confirmed => Some(word("confirmed")?),
+                Evidence::Refuted => Some(word("refuted")?),
+                Evidence::None => None,
+            },
+        };
+        Ok(Done::outcome(self.kernel.trust(&handle, &body, claim)))
+    }
+
+    fn read(&mut self, by: &Actor, name: &str) -> Result<Done, Done> {
+        let handle = self.handle(by)?;
+        let body = self.value(name).map_err(Done::failed)?;
+        let read = handle.read(&body);
+        let mut done = Done::decided(&read.verdict());
+        if let Outcome::Allow { value, .. } = read {
+            done.text(&value);
+        }
+        Ok(done)
+    }
+
+    fn call(
+        &mut self,
+        by: &Actor,
+        (tool, args, meta): (&str, Option<&CallArgs>, Option<&RawJson>),
+        address: Option<&crate::act::Address>,
+    ) -> Result<Done, Done> {
+        let handle = self.handle(by)?;
+        let args = match args {
+            Some(CallArgs::Body(body)) => Some(self.body(by, body)?),
+            Some(CallArgs::Json(json)) => Some(handle.mint(json.text.clone())),
+            None => None,
+        };
+        let rider = rider(meta);
+        let key = address.map(crate::act::Address::key);
+        let token = match Id::new(tool) {
+            Ok(id) => self.kernel.tool(&id),
+            Err(error) => return Err(Done::failed(format!("a tool's name: {error}"))),
+        };
+        let mut call = ToolCall::new(&handle, Tool::Outside(&token)).rider(Some(&rider));
+        if let Some(args) = &args {
+            call = call.args(args);
+        }
+        match &key {
+            Some(Ok(key)) => call = call.address(Address::Channel(key)),
+            Some(Err(_)) => call = call.address(Address::Malformed),
+            None => {}
+        }
+        let ticket = self.kernel.submit(&call);
+        let done = Done::decided(ticket.verdict()).at(tool);
+        if ticket.verdict().is_allow() {
+            self.tickets.push(ticket);
+        }
+        Ok(done)
+    }
+
+    fn who(&mut self, by: &Actor) -> Result<Done, Done> {
+        let handle = self.handle(by)?;
+        let agents: Vec<String> =
+            self.kernel.who(&handle).into_iter().map(|peer| peer.id.as_str().to_owned()).collect();
+        let mut done = Done::host();
+        done.note = Some(agents.join(", "));
+        done.answers.set("agents", agents);
+        Ok(done)
+    }
+
+    fn audit(&mut self) -> Done {
+        match self.tally() {
+            Ok(tally) => {
+                let mut done = Done::host();
+                done.note = Some(format!("{} entries, {} denied", tally.entries, tally.denied));
+                done.answers.set("verifies", tally.verifies);
+                done.answers.set("entries", tally.entries);
+                done.answers.set("denied", tally.denied);
+                done
+            }
+            Err(error) => Done::failed(error.to_string()),
+        }
+    }
+
+    /// Every rung's opinion of an act, without doing it.
+    pub(super) fn explain(&mut self, by: &Actor, of: &Act) -> Done {
+        match self.explanation(by, of) {
+            Ok(explanation) => Done::explained(&explanation),
+            Err(done) => done,
+        }
+    }
+}
+
+/// What the host did, or why it could not.
+fn hosted(result: Result<(), String>) -> Done {
+    let mut done = match &result {
+        Ok(()) => Done::host(),
+        Err(_) => Done::default(),
+    };
+    done.answers.set("ok", result.is_ok());
+    if let Err(error) = result {
+        done.note = Some(error.clone());
+        done.answers.set("error", error);
+    }
+    done
+}
+
+fn word(text: &str) -> Result<Id, Done> {
+    Id::new(text).map_err(|error| Done::failed(error.to_string()))
+}
+
+/// Metadata as the kernel takes it; members of other types are ignored, as every rung ignores what it does not know (§2.5).
+fn rider(meta: Option<&RawJson>) -> Rider {
+    let mut rider = Rider::default();
+    let parsed = meta.and_then(|meta| serde_json::from_str::<BTreeMap<String, Value>>(&meta.text).ok());
+    for (name, value) in parsed.unwrap_or_default() {
+        let Ok(name) = Id::new(&name) else { continue };
+        let value = match &value {
+            Value::Number(number) => number.as_f64().map(MetaValue::Number),
+            Value::Bool(flag) => Some(MetaValue::Flag(*flag)),
+            Value::String(text) => Id::new(text).ok().map(MetaValue::Text),
+            _ => None,
+        };
+        if let Some(value) = value {
+            rider.meta.insert(name, value);
+        }
+    }
+    rider
+}

@@ -1,0 +1,118 @@
+//! The audit log of a run (§3.6): in memory, or in a file that outlives it.
+
+use std::{
+    fs::{File, OpenOptions},
+    io::{self, BufRead, BufReader, Seek as _, SeekFrom, Write},
+    path::{Path, PathBuf},
+};
+
+use fak_abi::{Timestamp, VerdictKind};
+use fak_adjudicate::{Audit, AuditError, AuditKind, AuditLog, AuditOptions, AuditReader, AuditSink};
+
+use crate::error::ScenarioError;
+
+/// Where the lines go.
+enum Sink {
+    /// Nowhere but here.
+    Memory(Vec<u8>),
+    /// A file, and how to read it again.
+    File(File, PathBuf),
+}
+
+/// The log of one run, and where in it the run began.
+pub(super) struct Log {
+    log: AuditLog<Sink>,
+    /// Lines that were there before.
+    before: u64,
+}
+
+/// What the log says of the run so far.
+pub(super) struct Tally {
+    pub(super) verifies: bool,
+    pub(super) entries: u64,
+    pub(super) denied: u64,
+}
+
+impl Log {
+    /// Opens the log: an empty one, or the one in `path` at its end.
+    pub(super) fn open(path: Option<&Path>, at: Timestamp) -> Result<(Audit, Self), ScenarioError> {
+        let (audit, log, opened) = match path {
+            None => AuditLog::open(io::empty(), Sink::Memory(Vec::new()), at, AuditOptions::default()),
+            Some(path) => {
+                let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path);
+                let mut file = file.map_err(AuditError::Write)?;
+                let existing = BufReader::new(file.try_clone().map_err(AuditError::Write)?);
+                file.seek(SeekFrom::Start(0)).map_err(AuditError::Write)?;
+                AuditLog::open(existing, Sink::File(file, path.to_owned()), at, AuditOptions::default())
+            }
+        }?;
+        Ok((audit, Self { log, before: opened.end.count }))
+    }
+
+    /// Writes what is queued.
+    pub(super) fn drain(&mut self) -> Result<(), ScenarioError> {
+        self.log.drain()?;
+        Ok(())
+    }
+
+    /// Verifies the log and counts the entries of this run.
+    pub(super) fn tally(&mut self) -> Result<Tally, ScenarioError> {
+        self.drain()?;
+        Ok(match self.log.sink() {
+            Sink::Memory(bytes) => tally(&bytes[..], self.before),
+            Sink::File(_, path) => {
+                tally(BufReader::new(File::open(path).map_err(AuditError::Read)?), self.before)
+            }
+        })
+    }
+}
+
+/// Reads a log through, as any verifier does.
+fn tally(input: impl BufRead, before: u64) -> Tally {
+    let mut reader = AuditReader::new(input);
+    let mut tally = Tally { verifies: true, entries: 0, denied: 0 };
+    loop {
+        match reader.next_record() {
+            Ok(Some(record)) if record.n > before => {
+                tally.entries += 1;
+                let denied = record.kind == AuditKind::Act && record.verdict == Some(VerdictKind::Deny);
+                tally.denied += u64::from(denied);
+            }
+            Ok(Some(_)) => {}
+            Ok(None) => return tally,
+            Err(_) => return Tally { verifies: false, ..tally },
+        }
+    }
+}
+
+impl Write for Sink {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self {
+            Self::Memory(memory) => memory.write(bytes),
+            Self::File(file, _) => file.write(bytes),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        match self {
+            Self::Memory(_) => Ok(()),
+            Self::File(file, _) => file.flush(),
+        }
+    }
+}
+
+impl AuditSink for Sink {
+    fn length(&mut self) -> io::Result<u64> {
+        match self {
+            Self::Memory(memory) => memory.length(),
+            Self::File(file, _) => file.length(),
+        }
+    }
+
+    fn truncate(&mut self, length: u64) -> io::Result<()> {
+        match self {
+            Self::Memory(memory) => AuditSink::truncate(memory, length),
+            Self::File(file, _) => AuditSink::truncate(file, length),
+        }
+    }
+}

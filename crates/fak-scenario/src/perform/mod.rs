@@ -1,0 +1,114 @@
+//! Performing a scenario: each on a fresh kernel with a clock of its own that moves by `tick` alone. One file per family of
+//! acts; what was answered is compared in `expect`.
+
+mod channel;
+mod done;
+mod kernel;
+mod log;
+mod wave;
+mod world;
+
+use std::path::PathBuf;
+
+use self::{done::Done, world::World};
+use crate::{
+    act::{Act, Actor, Step},
+    error::ScenarioError,
+    model::Scenario,
+    report::{Report, StepReport},
+};
+
+/// How a scenario is performed.
+#[derive(Clone, Debug, Default)]
+pub struct Performance {
+    audit: Option<PathBuf>,
+    explain: Explaining,
+}
+
+/// Which steps are explained before they are performed (§3.5).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Explaining {
+    /// None.
+    #[default]
+    Nothing,
+    /// The one of this number, counted from 1.
+    Step(usize),
+    /// All that can be.
+    Everything,
+}
+
+impl Performance {
+    /// Keeps the audit log in a file, appending to one that verifies (§3.6).
+    #[must_use]
+    pub fn audit(self, path: PathBuf) -> Self {
+        Self { audit: Some(path), ..self }
+    }
+
+    /// Explains steps before they are performed.
+    #[must_use]
+    pub fn explain(self, explain: Explaining) -> Self {
+        Self { explain, ..self }
+    }
+}
+
+impl Scenario {
+    /// Performs the steps in order on a fresh kernel and compares what each answers with what it expects. A step that answers
+    /// otherwise does not end the run.
+    ///
+    /// # Errors
+    ///
+    /// [`ScenarioError`] if what stands before the steps cannot be set up, or the audit log cannot be written.
+    pub fn perform(&self, how: &Performance) -> Result<Report, ScenarioError> {
+        let mut world = World::new(self, how.audit.as_deref())?;
+        let mut steps = Vec::with_capacity(self.steps.len());
+        for step in &self.steps {
+            let wanted = match how.explain {
+                Explaining::Nothing => false,
+                Explaining::Step(number) => number == step.number,
+                Explaining::Everything => true,
+            };
+            let explanation = wanted.then(|| world.explained(step)).flatten();
+            steps.push(world.step(step, explanation));
+            world.drain()?;
+        }
+        Ok(Report { file: self.path.display().to_string(), name: self.name.clone(), steps })
+    }
+}
+
+impl World {
+    /// Performs one step.
+    fn step(&mut self, step: &Step, explanation: Option<String>) -> StepReport {
+        let mut done = self.act(&step.by, &step.act);
+        if let (Some(name), Some(kept)) = (&step.save, done.yields.take()) {
+            self.keep(name, kept);
+        }
+        let mismatches = done.mismatches(&step.expect);
+        StepReport {
+            number: step.number,
+            line: step.line,
+            act: step.shape.name,
+            by: match &step.by {
+                Actor::Agent(name) => Some(name.clone()),
+                Actor::Stranger(name) => Some(format!("?{name}")),
+                Actor::Host => None,
+            },
+            verdict: done.line(),
+            reason: done.answers.text("reason").map(str::to_owned),
+            address: done.address,
+            rung: done.rung,
+            note: done.note,
+            explanation,
+            mismatches,
+        }
+    }
+
+    fn act(&mut self, by: &Actor, act: &Act) -> Done {
+        match act {
+            Act::Channel(act) => self.channel(by, act),
+            Act::Kernel(act) => self.kernel(by, act),
+            Act::Wave(act) => self.wave(by, act),
+            Act::Record(_) => Done::failed("not yet"),
+            Act::Explain { by, of, .. } => self.explain(by, of),
+        }
+    }
+}

@@ -1,0 +1,201 @@
+//! The documents keep their word: each JSON block is JSON, and valid if it declares a schema; each shell block marked `sh run`
+//! runs; each link to a file leads to one. Rust blocks are compiled by `cargo test --doc`.
+
+use std::path::Path;
+
+use serde_json::Value;
+
+use crate::{
+    cargo::{self, Program},
+    error::TaskError,
+    repo::Repo,
+    report::Report,
+    schemas::Schemas,
+};
+
+/// A fenced block.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Block {
+    /// What stands after the fence.
+    info: String,
+    /// The line of the fence, from 1.
+    line: usize,
+    text: String,
+}
+
+/// Looks at every document.
+pub(super) fn check(repo: &Repo, fak: Option<&Program>, report: &mut Report) -> Result<(), TaskError> {
+    let schemas = Schemas::load(repo, "schemas", report)?;
+    let mut files = repo.files("docs", "md")?;
+    if files.is_empty() {
+        report.missing("documents in docs/");
+    }
+    for folder in ["crates", "examples"] {
+        files.extend(repo.files(folder, "md")?);
+    }
+    for name in ["README.md", "SECURITY.md", "CONTRIBUTING.md", "CHANGELOG.md"] {
+        if repo.path(name).is_file() {
+            files.push(repo.path(name));
+        } else {
+            report.missing(name);
+        }
+    }
+    let (mut json, mut validated, mut ran, mut links) = (0, 0, 0, 0);
+    for path in &files {
+        let file = repo.show(path);
+        let text = repo.text(path)?;
+        for block in blocks(&text) {
+            let place = format!("{file}:{}", block.line);
+            match block.info.split_whitespace().collect::<Vec<_>>().as_slice() {
+                ["json", ..] => {
+                    json += 1;
+                    validated += usize::from(judge_json(&place, &block.text, &schemas, report));
+                }
+                ["sh", "run"] => {
+                    ran += 1;
+                    run(repo, fak, &place, &block.text, report)?;
+                }
+                _ => {}
+            }
+        }
+        links += follow(path, &file, &text, report);
+    }
+    report.fact(format!(
+        "{} documents: {json} JSON blocks ({validated} validated), {ran} shell blocks ran, {links} links lead somewhere",
+        files.len()
+    ));
+    Ok(())
+}
+
+/// Whether a block declares a schema; if so it is held to it.
+fn judge_json(place: &str, text: &str, schemas: &Schemas, report: &mut Report) -> bool {
+    let value: Value = match serde_json::from_str(text) {
+        Ok(value) => value,
+        Err(error) => {
+            report.finding(place, format!("is not JSON: {error}"), "mend it, or mark the block `text`");
+            return false;
+        }
+    };
+    if value.get("schema").is_none() {
+        return false;
+    }
+    let Some(schema) = schemas.of(&value) else {
+        report.finding(place, "declares a schema that is not in schemas/", "name one that is");
+        return false;
+    };
+    for fault in schema.faults(&value) {
+        report.finding(
+            place,
+            format!("at \"{}\": {}", fault.path, fault.message),
+            format!("make it valid: {}", schema.file),
+        );
+    }
+    true
+}
+
+/// Runs a shell block at the root, with the `fak` that was built before everything else of that name.
+fn run(
+    repo: &Repo,
+    fak: Option<&Program>,
+    place: &str,
+    text: &str,
+    report: &mut Report,
+) -> Result<(), TaskError> {
+    let mut script = String::new();
+    if let Some(folder) = fak.and_then(|fak| fak.path.parent()) {
+        script = format!("PATH='{}':$PATH\n", folder.display());
+    }
+    script.push_str(text);
+    let arguments = ["-euo", "pipefail", "-c", &script].map(str::to_owned);
+    let output = cargo::output(Path::new("bash"), &arguments, repo.root())?;
+    if !output.status.success() {
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        let said = stderr.lines().last().unwrap_or_default();
+        report.finding(
+            place,
+            format!("does not run ({}): {said}", output.status),
+            "mend the block, or mark it `sh`",
+        );
+    }
+    Ok(())
+}
+
+/// The fenced blocks of a document.
+fn blocks(text: &str) -> Vec<Block> {
+    let mut found = Vec::new();
+    let mut open: Option<(String, Block)> = None;
+    for (index, line) in text.lines().enumerate() {
+        let trimmed = line.trim_start();
+        match open.take() {
+            None => {
+                let fence: String = trimmed.chars().take_while(|character| *character == '`').collect();
+                if fence.len() >= 3 {
+                    let info = trimmed.trim_start_matches('`').trim().to_owned();
+                    open = Some((fence, Block { info, line: index + 1, text: String::new() }));
+                }
+            }
+            Some((fence, block)) if trimmed.trim_end() == fence => found.push(block),
+            Some((fence, mut block)) => {
+                block.text.push_str(line);
+                block.text.push('\n');
+                open = Some((fence, block));
+            }
+        }
+    }
+    found
+}
+
+/// How many links of a document lead to files; those that lead nowhere are findings.
+fn follow(path: &Path, file: &str, text: &str, report: &mut Report) -> usize {
+    let folder = path.parent().unwrap_or(Path::new(""));
+    let mut followed = 0;
+    let mut fenced = false;
+    for (index, line) in text.lines().enumerate() {
+        if line.trim_start().starts_with("```") {
+            fenced = !fenced;
+        }
+        if fenced {
+            continue;
+        }
+        for target in line.split("](").skip(1).filter_map(|rest| rest.split(')').next()) {
+            let target = target.split('#').next().unwrap_or_default();
+            if target.is_empty() || target.contains("://") || target.starts_with("mailto:") {
+                continue;
+            }
+            // Intra-doc links of crate pages name items, not files.
+            if !target.contains(['.', '/']) || target.contains("::") {
+                continue;
+            }
+            followed += 1;
+            if !folder.join(target).exists() {
+                report.finding(
+                    format!("{file}:{}", index + 1),
+                    format!("links to \"{target}\", which is not there"),
+                    "mend the link",
+                );
+            }
+        }
+    }
+    followed
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn blocks_are_found_with_their_line() {
+        let found = blocks("a\n```json\n{}\n```\n````md\n```sh run\n```\n````\n```sh run\nx\ny\n```");
+        let shown: Vec<_> =
+            found.iter().map(|block| (block.info.as_str(), block.line, block.text.as_str())).collect();
+        assert_eq!(shown, [("json", 2, "{}\n"), ("md", 5, "```sh run\n```\n"), ("sh run", 9, "x\ny\n")]);
+    }
+
+    #[test]
+    fn links_to_files_that_are_not_there_are_found() {
+        let mut report = Report::new("x");
+        let text = "[a](Cargo.toml) [b](nothing.md#c) [c](https://x/y.md) [d](#e) [f](crate::X)";
+        assert_eq!(follow(Path::new("README.md"), "README.md", text, &mut report), 2);
+        assert_eq!(report.findings.len(), 1);
+    }
+}
