@@ -10,3 +10,4 @@ mod properties;
 mod reference;
 mod support;
 mod views;
+mod written_here;
