@@ -1,6 +1,6 @@
-//! The documents keep their word: each JSON block is JSON, and valid if it declares a schema; each TOML block is TOML, and valid if
-//! it is a policy; each shell block marked `sh run`
-//! runs; each link to a file leads to one. Rust blocks are compiled by `cargo test --doc`.
+//! The documents keep their word: each JSON block is JSON, and valid if it declares a schema; each TOML block is TOML, and valid
+//! if it is a policy; each shell block marked `sh run` runs; each link to a file leads to one. Rust blocks are compiled by
+//! `cargo test --doc`.
 
 use std::path::Path;
 
