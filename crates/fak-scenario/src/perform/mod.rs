@@ -108,6 +108,7 @@ impl World {
             reason: done.answers.text("reason").map(str::to_owned),
             address: done.address,
             rung: done.rung,
+            site: done.site,
             note: done.note,
             explanation,
             mismatches,
