@@ -12,6 +12,8 @@ mod load;
 mod model;
 mod parse;
 mod perform;
+#[cfg(doctest)]
+mod readmes;
 mod render;
 mod report;
 
