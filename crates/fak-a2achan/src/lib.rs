@@ -15,6 +15,7 @@ mod bus;
 mod channel;
 mod config;
 mod core;
+mod correction;
 mod dead;
 mod delivery;
 mod driver;
@@ -45,6 +46,10 @@ pub use binding::Binding;
 pub use bus::{Bus, Depth};
 pub use channel::Channel;
 pub use config::{Addressing, BusConfig, ConfigError, Limits};
+pub use correction::{
+    AckReceipt, Correction, CorrectionAck, CorrectionAudit, CorrectionReceipt, CorrectionRequest,
+    MAX_CORRECTION_BYTES, NextAction, Observation, PostedStatus, Presence, ReceivedCorrection, WorkerStatus,
+};
 pub use delivery::{Delivery, End};
 pub use endpoint::Endpoint;
 pub use held::HeldMessage;

@@ -4,6 +4,7 @@
 
 mod bind;
 mod books;
+mod correction;
 mod floor;
 mod group;
 mod lease;
