@@ -11,4 +11,5 @@ mod lease;
 mod publish;
 mod recv;
 mod request;
+mod shapes;
 mod support;
