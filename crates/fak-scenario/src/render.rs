@@ -71,7 +71,7 @@ impl StepReport {
             _ => Tone::Refused,
         };
         let mut line = format!(
-            "{:>4} {:<14} {:<10} {:<26} {}",
+            "{:>4} {:<18} {:<10} {:<24} {}",
             self.number,
             self.act,
             self.by.as_deref().unwrap_or("(host)"),
