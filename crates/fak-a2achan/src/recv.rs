@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use fak_abi::{Act, Address, ChannelKey, Permit, Reason, Rider, ToolCall, Verdict, VerdictKind};
+use fak_abi::{Act, Address, ChannelKey, Permit, Reason, Rider, Tool, ToolCall, Verdict, VerdictKind};
 
 use crate::delivery::{Delivery, End};
 use crate::endpoint::Endpoint;
@@ -248,6 +248,13 @@ impl Endpoint {
             let verdict = permit.hold(by, entry.seq);
             return (Delivery::Hold(self.hold(entry, call.target(), verdict)), 0);
         }
+        let corrects = call.tool() == Tool::Act(Act::ReceiveCorrection);
+        if corrects && let Err(refusal) = self.validate_correction(&entry) {
+            mailbox.retally(|tally| (tally.received, tally.dead) = (tally.received - 1, tally.dead + 1));
+            let verdict = self.refuse(permit, refusal);
+            self.core().dead_letters(vec![entry], Cause::Supersede);
+            return (Delivery::Refuse(verdict), 0);
+        }
         match self.charge(permit) {
             Ok(cleared) => {
                 let _ = cleared.allow(entry.seq);
@@ -261,6 +268,9 @@ impl Endpoint {
             }
             Err(verdict) => {
                 give_back();
+                if corrects {
+                    self.unreceive_correction(&entry);
+                }
                 if token == 0 {
                     mailbox.put_back(entry);
                 } else if let Some(waker) = mailbox.undo_lease(token) {
