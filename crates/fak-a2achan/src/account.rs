@@ -10,7 +10,9 @@ use parking_lot::Mutex;
 
 use crate::config::Limits;
 use crate::mailbox::Mailbox;
+use crate::request::Slot;
 use crate::route::Route;
+use crate::stats::Tally;
 
 /// How many of something a principal has taken.
 #[derive(Debug, Default)]
@@ -40,12 +42,20 @@ struct Inboxes {
     closed: bool,
 }
 
+/// The requests that a principal has open, and what became of their answers.
+#[derive(Default)]
+struct Answers {
+    open: Vec<Weak<Slot>>,
+    tally: Tally,
+}
+
 /// See the module.
 pub(crate) struct Account {
     principal: Arc<Principal>,
     limits: Limits,
     routes: Mutex<Vec<Weak<Route>>>,
     inboxes: Mutex<Inboxes>,
+    answers: Mutex<Answers>,
     pub(crate) mailboxes: Quota,
     pub(crate) subscriptions: Quota,
     pub(crate) waits: Quota,
@@ -61,6 +71,7 @@ impl Account {
             limits,
             routes: Mutex::default(),
             inboxes: Mutex::default(),
+            answers: Mutex::default(),
             mailboxes: Quota::default(),
             subscriptions: Quota::default(),
             waits: Quota::default(),
@@ -90,14 +101,48 @@ impl Account {
         inboxes.groups.drain().map(|(_, inbox)| inbox).collect()
     }
 
+    /// An answer is going to be waited for.
+    pub(crate) fn await_answer(&self, slot: &Arc<Slot>) {
+        let mut answers = self.answers.lock();
+        if answers.open.len() == answers.open.capacity() {
+            answers.open.retain(|slot| slot.strong_count() > 0);
+        }
+        answers.open.push(Arc::downgrade(slot));
+    }
+
+    /// The answers that are waited for.
+    pub(crate) fn open_requests(&self) -> Vec<Arc<Slot>> {
+        self.answers.lock().open.iter().filter_map(Weak::upgrade).collect()
+    }
+
+    pub(crate) fn retally(&self, change: impl FnOnce(&mut Tally)) {
+        change(&mut self.answers.lock().tally);
+    }
+
+    /// What became of the answers to this principal's requests.
+    pub(crate) fn tally(&self) -> Tally {
+        let tally = self.answers.lock().tally;
+        Tally { queued: tally.sent - tally.received - tally.held - tally.dead, ..tally }
+    }
+
+    /// The inbox for a group, if there is one.
+    pub(crate) fn find_group(&self, group: &Id) -> Option<Arc<Mailbox>> {
+        self.inboxes.lock().groups.get(group).map(Arc::clone)
+    }
+
     /// The inbox for a group, made if there is none; `None` once the principal is detached, or if
-    /// it has as many as it may have.
-    pub(crate) fn group(&self, group: &Id, make: impl FnOnce() -> Mailbox) -> Option<Arc<Mailbox>> {
+    /// `maker` has as many mailboxes as it may have.
+    pub(crate) fn group(
+        &self,
+        group: &Id,
+        maker: &Self,
+        make: impl FnOnce() -> Mailbox,
+    ) -> Option<Arc<Mailbox>> {
         let mut inboxes = self.inboxes.lock();
         if let Some(inbox) = inboxes.groups.get(group) {
             return Some(Arc::clone(inbox));
         }
-        if inboxes.closed || !self.mailboxes.take(self.limits.mailboxes) {
+        if inboxes.closed || !maker.mailboxes.take(maker.limits.mailboxes) {
             return None;
         }
         let inbox = Arc::new(make());

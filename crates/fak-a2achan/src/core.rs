@@ -20,6 +20,7 @@ use crate::hash::Names;
 use crate::held::HeldMessage;
 use crate::mailbox::{Mailbox, Purge, Shape};
 use crate::message::{Cause, DeadLetter};
+use crate::request::Rings;
 use crate::sites;
 use crate::stats::Tally;
 use crate::sync::Line;
@@ -47,6 +48,8 @@ pub(crate) struct Core {
     pub(crate) held: Mutex<Shelf<HeldMessage>>,
     /// Idempotency keys, by principal id (§4.13).
     pub(crate) memories: DashMap<Id, Arc<Mutex<crate::idempotency::Memory>>, Names>,
+    /// Blocking requests (§4.7).
+    pub(crate) rings: Mutex<Rings>,
     /// Tallies of what is no more, and of what has no mailbox.
     pub(crate) past: Mutex<Tally>,
     denied: Line<AtomicU64>,
@@ -83,6 +86,7 @@ impl Core {
             memories: DashMap::with_hasher(names),
             dead: Mutex::new(Shelf::new(dead.0, dead.1)),
             held: Mutex::new(Shelf::new(held.0, held.1)),
+            rings: Mutex::default(),
             past: Mutex::default(),
             denied: Line::new(AtomicU64::new(0)),
             closed: AtomicBool::new(false),
@@ -262,8 +266,8 @@ impl Core {
     }
 
     /// How an inbox of one principal is made: no sender needs to leave room for others.
-    pub(crate) fn private(&self) -> Shape {
-        Shape { capacity: self.config.capacity as u64, share: u64::MAX, creator: None }
+    pub(crate) fn private(&self, maker: Arc<Account>) -> Shape {
+        Shape { capacity: self.config.capacity as u64, share: u64::MAX, creator: Some(maker) }
     }
 
     /// Forgets a mailbox that has ended; its tallies are kept.

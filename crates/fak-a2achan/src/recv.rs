@@ -226,7 +226,20 @@ impl Endpoint {
         mailbox: &Mailbox,
         (entry, token): Taken,
     ) -> (Delivery, u64) {
+        if token != 0 && !self.account().is_some_and(|account| account.leases.take(account.limits().leases)) {
+            mailbox.undo_lease(token).into_iter().for_each(std::task::Waker::wake);
+            let refusal = refusal(Reason::RateLimited, sites::LEASES);
+            return (Delivery::Refuse(self.refuse(permit, refusal)), 0);
+        }
+        let give_back = || {
+            if token != 0
+                && let Some(account) = self.account()
+            {
+                account.leases.give();
+            }
+        };
         if let Some(by) = self.screen(call, &entry) {
+            give_back();
             if token == 0 {
                 mailbox.retally(|tally| (tally.received, tally.held) = (tally.received - 1, tally.held + 1));
             } else {
@@ -238,9 +251,16 @@ impl Endpoint {
         match self.charge(permit) {
             Ok(cleared) => {
                 let _ = cleared.allow(entry.seq);
+                if let Some(extra) = &entry.extra
+                    && let Some(answer) = &extra.answer
+                {
+                    // From here on it is known whom the requester waits for.
+                    self.core().note_receiver(answer, self.me());
+                }
                 (Delivery::Message(Message::new(entry, Arc::clone(self.me()), 0)), token)
             }
             Err(verdict) => {
+                give_back();
                 if token == 0 {
                     mailbox.put_back(entry);
                 } else if let Some(waker) = mailbox.undo_lease(token) {
@@ -288,6 +308,11 @@ impl Endpoint {
 impl<'a> Incoming<'a> {
     pub(crate) const fn plain(key: &'a ChannelKey) -> Self {
         Self { act: Act::Recv, address: Address::Channel(key), rider: None, lease: None }
+    }
+
+    /// At an inbox of a group, the address of which is still to be said.
+    pub(crate) const fn group() -> Self {
+        Self { act: Act::Recv, address: Address::None, rider: None, lease: None }
     }
 
     pub(crate) fn call(&self, endpoint: &'a Endpoint) -> ToolCall<'a> {

@@ -5,6 +5,9 @@
 mod bind;
 mod books;
 mod floor;
+mod group;
+mod lease;
 mod publish;
 mod recv;
+mod request;
 mod support;

@@ -1,6 +1,6 @@
 //! What came of one act: its answers, what it yields, and what its line says.
 
-use fak_abi::{Explanation, Outcome, Ref, RungName, Verdict, VerdictKind};
+use fak_abi::{Explanation, Outcome, Ref, Verdict, VerdictKind};
 use serde_json::json;
 
 use super::world::Kept;
@@ -45,7 +45,10 @@ impl Done {
     pub(super) fn verdict(member: &'static str, verdict: &Verdict) -> Self {
         let mut done = Self::default();
         done.answers.set(member, verdict.kind().name());
-        done.rung(verdict.by());
+        if !verdict.by().is_empty() {
+            done.answers.set("rung", verdict.by());
+            done.rung = Some(verdict.by().to_owned());
+        }
         if let Some(refusal) = verdict.refusal() {
             done.answers.set("reason", refusal.reason.name());
             if let Some(ms) = refusal.retry_after_ms {
@@ -92,11 +95,6 @@ impl Done {
     /// Why it could not be tried.
     pub(super) fn why(self) -> String {
         self.failure.unwrap_or_default()
-    }
-
-    /// Names the rung that decided.
-    pub(super) fn rung(&mut self, by: RungName) {
-        self.rung = (!by.is_empty()).then(|| by.to_owned());
     }
 
     /// At this address.
