@@ -320,9 +320,4 @@ impl ActShape {
     pub(crate) fn named(name: &str) -> Option<&'static Self> {
         ACTS.iter().find(|act| act.name == name)
     }
-
-    /// What kind of answer a member of `expect` states, if this act may be asked for it.
-    pub(crate) fn expects(&self, member: &str) -> Option<Kind> {
-        self.expect.iter().find(|(name, _)| *name == member).map(|(_, kind)| *kind)
-    }
 }

@@ -25,6 +25,34 @@ pub(super) struct Done {
     pub(super) failure: Option<String>,
 }
 
+/// Why an act was not even tried: what it is made of was refused, or was never kept.
+pub(super) enum Stop {
+    /// Its body could not be widened, or its address is none; that is the step's verdict.
+    Refused(Verdict),
+    /// It refers to nothing.
+    Missing(String),
+}
+
+impl Stop {
+    /// It refers to nothing.
+    pub(super) fn missing(what: impl Into<String>) -> Self {
+        Self::Missing(what.into())
+    }
+}
+
+impl From<Stop> for Done {
+    fn from(stop: Stop) -> Self {
+        match stop {
+            Stop::Refused(verdict) => {
+                let mut done = Self::decided(&verdict);
+                done.answers.set("act", verdict.kind().name());
+                done
+            }
+            Stop::Missing(why) => Self::failed(why),
+        }
+    }
+}
+
 impl Done {
     /// Something the host did.
     pub(super) fn host() -> Self {
@@ -93,11 +121,6 @@ impl Done {
         let text = String::from_utf8_lossy(bytes).into_owned();
         self.note = Some(format!("{text:?}"));
         self.answers.set("text", text);
-    }
-
-    /// Why it could not be tried.
-    pub(super) fn why(self) -> String {
-        self.failure.unwrap_or_default()
     }
 
     /// At this address.
