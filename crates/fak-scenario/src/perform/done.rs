@@ -68,13 +68,8 @@ impl Done {
 
     /// What the kernel answered.
     pub(super) fn decided(verdict: &Verdict) -> Self {
-        Self::verdict("verdict", verdict)
-    }
-
-    /// What the kernel answered, under another member: an act whose `verdict` is something else.
-    pub(super) fn verdict(member: &'static str, verdict: &Verdict) -> Self {
         let mut done = Self::default();
-        done.answers.set(member, verdict.kind().name());
+        done.answers.set("verdict", verdict.kind().name());
         if !verdict.by().is_empty() {
             done.answers.set("rung", verdict.by());
             done.rung = Some(verdict.by().to_owned());

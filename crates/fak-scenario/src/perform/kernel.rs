@@ -3,8 +3,7 @@
 use std::{collections::BTreeMap, time::Duration};
 
 use fak_abi::{
-    Address, AgentHandle, Claim, Digest, Gate, Id, MetaValue, Outcome, Ref, Rider, ShareScope, Tool,
-    ToolCall,
+    Address, AgentHandle, Claim, Digest, Gate, Id, MetaValue, Outcome, Ref, Rider, ShareScope, Tool, ToolCall,
 };
 use fak_adjudicate::Kernel;
 use serde_json::Value;
@@ -24,10 +23,7 @@ impl World {
             KernelAct::Call { tool, args, meta, address } => self
                 .call(by, (tool, args.as_ref(), meta.as_ref()), address.as_ref())
                 .unwrap_or_else(Done::from),
-            KernelAct::Detach { agent } => match Id::new(agent) {
-                Ok(id) => hosted(self.kernel.detach(&id).map_err(|error| error.to_string())),
-                Err(error) => hosted(Err(error.to_string())),
-            },
+            KernelAct::Detach { agent } => hosted(self.detach(agent)),
             KernelAct::Attach { agent } => hosted(self.attach(agent)),
             KernelAct::Who => self.who(by).unwrap_or_else(Done::from),
             KernelAct::Tick { ms } => {
@@ -134,6 +130,10 @@ impl World {
 
     fn who(&mut self, by: &Actor) -> Result<Done, Stop> {
         let handle = self.handle(by)?;
+        if handle.tag() != self.kernel.tag() || !handle.principal().is_attached() {
+            // It is no act that rungs judge, but nobody is told anything who is not here.
+            return self.call(by, ("who", None, None), None);
+        }
         let agents: Vec<String> =
             self.kernel.who(&handle).into_iter().map(|peer| peer.id.as_str().to_owned()).collect();
         let mut done = Done::host();

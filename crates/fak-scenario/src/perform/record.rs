@@ -412,7 +412,7 @@ fn made(done: &mut Done, made: Result<(), SharedTaskError>) {
 
 /// Whether the act was permitted, and what the merge made of it.
 fn patched(outcome: Outcome<Patched>) -> Done {
-    let mut done = Done::verdict("act", &outcome.verdict());
+    let mut done = both(&outcome.verdict());
     let Some(Patched { result, revision }) = outcome.allowed() else {
         return done;
     };

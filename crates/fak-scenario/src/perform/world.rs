@@ -4,8 +4,8 @@ use std::{collections::HashMap, sync::Arc, time::Duration};
 
 use fak_a2achan::Message;
 use fak_abi::{
-    AgentHandle, CapSet, Claim, Id, PrincipalSpec, Ref, ShareScope, Taint, Testimony, Ticket, ToolCall,
-    WitnessResolver,
+    AgentHandle, AttachError, CapSet, Claim, Id, PrincipalSpec, Ref, ShareScope, Taint, Testimony, Ticket,
+    ToolCall, WitnessResolver,
 };
 use fak_adjudicate::{
     Kernel, KernelLimits, ManualClock, PolicyRung, Pool, PoolOptions, Rank, RateLimit, RateOptions, RateRung,
@@ -158,9 +158,15 @@ impl World {
     /// Attaches an agent of the scenario; its handle replaces that of an earlier incarnation.
     pub(super) fn attach(&mut self, name: &str) -> Result<(), String> {
         let spec = self.specs.get(name).cloned().ok_or_else(|| format!("unknown agent \"{name}\""))?;
-        let handle = self.kernel.attach(spec).map_err(|error| error.to_string())?;
+        let handle = self.kernel.attach(spec).map_err(|error| attach_error(&error))?;
         self.handles.insert(name.to_owned(), handle);
         Ok(())
+    }
+
+    /// Detaches an agent of the scenario. Its handle stays, and does nothing any more.
+    pub(super) fn detach(&self, name: &str) -> Result<(), String> {
+        let spec = self.specs.get(name).ok_or_else(|| format!("unknown agent \"{name}\""))?;
+        self.kernel.detach(&spec.id).map_err(|error| attach_error(&error))
     }
 
     /// Writes the audit log so far.
@@ -266,6 +272,17 @@ impl World {
             Subject::Saved(name) => self.value(name).map_err(Stop::missing),
         }
     }
+}
+
+/// Why an agent could not be attached or detached, as `kind: text`.
+fn attach_error(error: &AttachError) -> String {
+    let kind = match error {
+        AttachError::Id(_) => "id",
+        AttachError::Trace(_) => "trace",
+        AttachError::Absent(_) => "absent",
+        _ => "attach",
+    };
+    format!("{kind}: {error}")
 }
 
 /// What stands before the steps cannot be set up.
