@@ -114,7 +114,7 @@ impl World {
         match found {
             None => {}
             Some(Some(rev)) => patch.base_rev = Some(rev),
-            Some(None) => return Err(Stop::missing("a base that the task has had")),
+            Some(None) => return Err(Stop::missing("the task never had that revision")),
         }
         let key = match key {
             Some(key) => Some(Id::new(key).map_err(|error| Stop::missing(format!("a key: {error}")))?),
@@ -254,7 +254,7 @@ impl World {
         let mut bytes = Vec::new();
         let (mut done, written) = match by {
             Actor::Host => {
-                let task = TaskId::new(task).ok_or_else(|| Stop::missing("a task's id"))?;
+                let task = TaskId::new(task).ok_or_else(|| Stop::missing("no task can have that id"))?;
                 (Done::host(), Some(self.records.store.journal(&task, &mut bytes)))
             }
             by => {

@@ -194,7 +194,12 @@ fn what_stands_before_the_steps() {
         &top(r#""topology": {"name": "t", "edges": [["alpha", "alhpa"]]}"#),
         &expect![[r#"x.json:3:47: topology/edges/0/1: unknown agent "alhpa", did you mean "alpha"?"#]],
     );
-    check(&top(r#""lanes": {"file": "no-such.toml"}"#), &expect![[r#"x.json:3:19: lanes/file: cannot read "no-such.toml": No such file or directory (os error 2)"#]]);
+    check(
+        &top(r#""lanes": {"file": "no-such.toml"}"#),
+        &expect![[
+            r#"x.json:3:19: lanes/file: cannot read "no-such.toml": No such file or directory (os error 2)"#
+        ]],
+    );
     check(
         &top(r#""policy": {"file": "../../etc/passwd"}"#),
         &expect![[
