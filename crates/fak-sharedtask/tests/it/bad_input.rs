@@ -95,7 +95,7 @@ fn a_missing_member_is_named() {
                 Ok(()) => assert!(["value", "store"].contains(&member), "{name} without {path}"),
                 Err(error) if name == "held" && path.starts_with("/patch/ops") => drop(error),
                 Err(error) => {
-                    assert!(error.contains(&format!("{member:?}")), "{name} without {path}: {error}")
+                    assert!(error.contains(&format!("{member:?}")), "{name} without {path}: {error}");
                 }
             }
         }
@@ -126,7 +126,7 @@ fn a_mistyped_oversized_or_duplicated_member_is_placed() {
                 match parse(changed.to_string().as_bytes()) {
                     // A 64-bit integer is what `bytes` is.
                     Ok(()) => {
-                        assert!(path.ends_with("/bytes") && value.is_u64(), "{name} {path} {value:.40}")
+                        assert!(path.ends_with("/bytes") && value.is_u64(), "{name} {path} {value:.40}");
                     }
                     Err(error) => assert!(
                         !error.contains(MARK) && error.starts_with("line 1"),
