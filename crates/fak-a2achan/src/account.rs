@@ -34,11 +34,21 @@ impl Quota {
     }
 }
 
+/// What an inbox of one principal alone is for.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) enum InboxName {
+    /// What is handed over in a group it is a member of (§6.3).
+    Group(Id),
+    /// Corrections of it (§4.9).
+    Correction,
+    /// Acknowledgements of its corrections (§4.9).
+    Ack,
+}
+
 /// The inboxes that are a principal's alone.
 #[derive(Default)]
 struct Inboxes {
-    /// One for each group it is a member of (§6.3).
-    groups: HashMap<Id, Arc<Mailbox>>,
+    named: HashMap<InboxName, Arc<Mailbox>>,
     closed: bool,
 }
 
@@ -91,14 +101,14 @@ impl Account {
 
     /// Every inbox that is this principal's alone.
     pub(crate) fn inboxes(&self) -> Vec<Arc<Mailbox>> {
-        self.inboxes.lock().groups.values().cloned().collect()
+        self.inboxes.lock().named.values().cloned().collect()
     }
 
     /// Takes the inboxes away; none is made from here on.
     pub(crate) fn close(&self) -> Vec<Arc<Mailbox>> {
         let mut inboxes = self.inboxes.lock();
         inboxes.closed = true;
-        inboxes.groups.drain().map(|(_, inbox)| inbox).collect()
+        inboxes.named.drain().map(|(_, inbox)| inbox).collect()
     }
 
     /// An answer is going to be waited for.
@@ -125,28 +135,28 @@ impl Account {
         Tally { queued: tally.sent - tally.received - tally.held - tally.dead, ..tally }
     }
 
-    /// The inbox for a group, if there is one.
-    pub(crate) fn find_group(&self, group: &Id) -> Option<Arc<Mailbox>> {
-        self.inboxes.lock().groups.get(group).map(Arc::clone)
+    /// The inbox of this name, if there is one.
+    pub(crate) fn find_inbox(&self, name: &InboxName) -> Option<Arc<Mailbox>> {
+        self.inboxes.lock().named.get(name).map(Arc::clone)
     }
 
-    /// The inbox for a group, made if there is none; `None` once the principal is detached, or if
+    /// The inbox of this name, made if there is none; `None` once the principal is detached, or if
     /// `maker` has as many mailboxes as it may have.
-    pub(crate) fn group(
+    pub(crate) fn inbox(
         &self,
-        group: &Id,
+        name: InboxName,
         maker: &Self,
         make: impl FnOnce() -> Mailbox,
     ) -> Option<Arc<Mailbox>> {
         let mut inboxes = self.inboxes.lock();
-        if let Some(inbox) = inboxes.groups.get(group) {
+        if let Some(inbox) = inboxes.named.get(&name) {
             return Some(Arc::clone(inbox));
         }
         if inboxes.closed || !maker.mailboxes.take(maker.limits.mailboxes) {
             return None;
         }
         let inbox = Arc::new(make());
-        inboxes.groups.insert(group.clone(), Arc::clone(&inbox));
+        inboxes.named.insert(name, Arc::clone(&inbox));
         Some(inbox)
     }
 

@@ -13,6 +13,7 @@ use parking_lot::Mutex;
 
 use crate::account::Account;
 use crate::config::{Addressing, BusConfig};
+use crate::correction::Book;
 use crate::dead::Shelf;
 use crate::delivery::End;
 use crate::entry::Entry;
@@ -48,6 +49,8 @@ pub(crate) struct Core {
     pub(crate) held: Mutex<Shelf<HeldMessage>>,
     /// Idempotency keys, by principal id (§4.13).
     pub(crate) memories: DashMap<Id, Arc<Mutex<crate::idempotency::Memory>>, Names>,
+    /// Statuses and corrections (§4.9).
+    pub(crate) book: Mutex<Book>,
     /// Blocking requests (§4.7).
     pub(crate) rings: Mutex<Rings>,
     /// Tallies of what is no more, and of what has no mailbox.
@@ -86,6 +89,7 @@ impl Core {
             memories: DashMap::with_hasher(names),
             dead: Mutex::new(Shelf::new(dead.0, dead.1)),
             held: Mutex::new(Shelf::new(held.0, held.1)),
+            book: Mutex::default(),
             rings: Mutex::default(),
             past: Mutex::default(),
             denied: Line::new(AtomicU64::new(0)),

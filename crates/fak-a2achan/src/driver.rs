@@ -10,6 +10,7 @@ use fak_abi::{
 
 use crate::account::Account;
 use crate::core::{ACK, CORRECTION, Core, GATE, STATUS};
+use crate::correction::CorrectionRung;
 use crate::delivery::End;
 use crate::engine::Inboxes;
 use crate::gate::Gate;
@@ -28,7 +29,7 @@ impl Driver for BusDriver {
     }
 
     fn floor(&self) -> Vec<Arc<dyn Adjudicator>> {
-        vec![Arc::new(Gate(Arc::clone(&self.0)))]
+        vec![Arc::new(CorrectionRung(Arc::clone(&self.0))), Arc::new(Gate(Arc::clone(&self.0)))]
     }
 
     fn engines(&self) -> Vec<Arc<dyn Engine>> {
@@ -73,6 +74,7 @@ impl Driver for BusDriver {
         }
         core.end_requests(&account.open_requests(), End::Detach);
         *core.past.lock() += account.tally();
+        core.book.lock().forget(principal);
         core.windows.retain(|_, minter| !Arc::ptr_eq(minter, principal));
         // Copies of the list: no map is locked while mailboxes are.
         let boxes: Vec<_> =

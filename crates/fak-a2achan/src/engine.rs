@@ -9,7 +9,7 @@ use fak_abi::{
     ToolCall, ToolResult, Verdict,
 };
 
-use crate::account::Account;
+use crate::account::{Account, InboxName};
 use crate::channel::Waiting;
 use crate::core::Core;
 use crate::delivery::Delivery;
@@ -53,7 +53,7 @@ impl Core {
         rank: u32,
         maker: &Arc<Account>,
     ) -> Option<Arc<Mailbox>> {
-        member.group(group, maker, || {
+        member.inbox(InboxName::Group(group.clone()), maker, || {
             let to = Arc::new(OwnedAddress::Group(group.clone(), rank));
             let inbox = Mailbox::new(to, self.private(Arc::clone(maker)));
             drop(inbox.reserve_for(member.principal(), true));
@@ -140,7 +140,7 @@ impl Engine for Inboxes {
 impl Endpoint {
     /// Receives from this agent's inbox for a group if something is there (§6.3).
     pub fn try_recv_group(&self, group: &Id) -> Delivery {
-        let inbox = self.account().and_then(|account| account.find_group(group));
+        let inbox = self.account().and_then(|account| account.find_inbox(&InboxName::Group(group.clone())));
         let address = OwnedAddress::Group(group.clone(), 0);
         let address = inbox.as_ref().map_or(&address, |inbox| inbox.address());
         self.take(inbox.as_ref(), &Incoming { address: address.view(), ..Incoming::group() }).0

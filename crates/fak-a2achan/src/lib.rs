@@ -15,6 +15,7 @@ mod bus;
 mod channel;
 mod config;
 mod core;
+mod correction;
 mod dead;
 mod delivery;
 mod driver;
@@ -31,20 +32,27 @@ mod mailbox;
 mod message;
 mod publish;
 mod recv;
+mod render;
 mod request;
 mod route;
 mod send;
 mod sites;
 mod stats;
+mod stream;
 mod subscription;
 mod sync;
 mod topic;
+mod typed;
 mod window;
 
 pub use binding::Binding;
 pub use bus::{Bus, Depth};
 pub use channel::Channel;
 pub use config::{Addressing, BusConfig, ConfigError, Limits};
+pub use correction::{
+    AckReceipt, Correction, CorrectionAck, CorrectionAudit, CorrectionReceipt, CorrectionRequest,
+    MAX_CORRECTION_BYTES, NextAction, Observation, PostedStatus, Presence, ReceivedCorrection, WorkerStatus,
+};
 pub use delivery::{Delivery, End};
 pub use endpoint::Endpoint;
 pub use held::HeldMessage;
@@ -55,4 +63,6 @@ pub use request::{PendingReply, RequestOptions};
 pub use send::SendOptions;
 pub use sites::SITES;
 pub use stats::Tally;
+pub use stream::Messages;
 pub use subscription::Subscription;
+pub use typed::{Typed, TypedError, TypedMessage};
