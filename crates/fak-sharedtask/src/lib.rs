@@ -59,8 +59,8 @@ mod task;
 
 pub use envelope::{
     Actor, Approval, ArtifactRef, BodyRef, Conflict, Decision, Denial, Durability, Envelope, EventId, Hash,
-    HeldPatch, HeldState, LOCAL_STORE, Limits, List, MergeReason, MergeVerdict, Note, NoteKind, Op, OpKind,
-    Patch, PatchResult, Quarantine, Record, TaskEvent, TaskId,
+    HashFormError, HeldPatch, HeldState, IdFormError, LOCAL_STORE, Limits, List, MergeReason, MergeVerdict,
+    Note, NoteKind, Op, OpKind, Patch, PatchResult, Quarantine, Record, TaskEvent, TaskId,
 };
 pub use error::SharedTaskError;
 pub use journal::{
@@ -68,7 +68,7 @@ pub use journal::{
     verify_journal,
 };
 pub use rules::{ApprovalRule, Rules};
-pub use sight::{Domain, Sight};
+pub use sight::Domain;
 pub use space::{CellChange, CellEvent, CellView, CellWatch, CellWrite, SPACE_SITES, Space, SpaceConfig};
 pub use store::{
     Bounds, EventView, EventsView, Patched, STORE_SITES, StoreConfig, TaskStore, TaskView, TaskWatch, Watched,
