@@ -10,8 +10,7 @@ use futures_core::Stream;
 
 use crate::support::*;
 
-/// I07: whatever a body says, it cannot end its quotation, nor look like a header.
-/// §4.14, I07.
+/// §4.14, I07: whatever a body says, it cannot end its quotation, nor look like a header.
 #[test]
 fn a_body_cannot_fake_a_header() {
     let world = World::new();
