@@ -179,9 +179,9 @@ impl Source<'_> {
             ScenarioError::Invalid { place, .. } => place,
             other => return Err(Fault::elsewhere(other)),
         };
-        let found = load::resolve(self.path, wanted, self.reach, &place)
-            .and_then(|path| load::read(&path).map(|bytes| (path, bytes)));
-        let (path, bytes) = found.map_err(Fault::elsewhere)?;
+        let path = load::resolve(self.path, wanted, self.reach, &place).map_err(Fault::elsewhere)?;
+        // Said where the file is named: that is where it can be mended.
+        let bytes = load::read(&path).map_err(|error| rule(cursor, error.to_string()))?;
         match String::from_utf8(bytes) {
             Ok(text) => Ok((path, text)),
             Err(error) => {

@@ -20,7 +20,7 @@ use super::{
 use crate::{
     act::RawJson,
     error::{Problem, ScenarioError},
-    load::read_policy,
+    load::{SCHEMA, read_policy},
     model::{AgentSpec, Limits, Rate, Setup, StoreSpec},
 };
 
@@ -29,9 +29,6 @@ pub(super) const MEMBERS: &[&str] = &[
     "schema", "name", "about", "agents", "policy", "limits", "lanes", "topology", "store", "tasks", "clock",
     "steps",
 ];
-
-/// The schema this reader reads.
-const SCHEMA: &str = "fak.scenario.v1";
 
 /// When a scenario starts that does not say: 2026-01-01T00:00:00Z.
 const DEFAULT_TIME: Timestamp = Timestamp::from_micros(1_767_225_600_000_000);
