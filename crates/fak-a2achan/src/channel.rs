@@ -5,12 +5,13 @@ use std::fmt;
 use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll, Waker};
 
-use fak_abi::{ChannelKey, Reason, Ref, Rider, Timestamp, Verdict};
+use fak_abi::{ChannelKey, Outcome, Reason, Ref, Rider, Timestamp, Verdict};
 
 use crate::delivery::Delivery;
 use crate::endpoint::Endpoint;
 use crate::mailbox::{Mailbox, SpaceState, WaitState};
 use crate::recv::Incoming;
+use crate::request::{PendingReply, RequestOptions};
 use crate::route::Route;
 use crate::send::{Outgoing, SendOptions, refusal};
 use crate::sites;
@@ -73,14 +74,46 @@ impl Channel {
         self.endpoint.take(self.at_hand().map(|(mailbox, _)| mailbox), &incoming).0
     }
 
+    /// Sends a request (§4.7); see [`Endpoint::request`].
+    pub fn request(&self, body: &Ref, options: &RequestOptions<'_>) -> Outcome<PendingReply> {
+        self.endpoint.ask(&self.key, body, options, self.at_hand())
+    }
+
     /// Waits for a message (§4.4).
     ///
     /// # Cancel safety
     /// Dropping the future loses nothing: no message has been taken, and a wake-up it had got goes
     /// to the next waiter.
     pub async fn recv(&self) -> Delivery {
+        if let Some((mailbox, _)) = self.at_hand() {
+            let delivery = Waiting::new(&self.endpoint, mailbox).take(&Incoming::plain(&self.key)).await.0;
+            if !delivery.is_empty() {
+                return delivery;
+            }
+            // Retired for want of use before the wait began.
+        }
         self.endpoint.recv(&self.key).await
     }
+
+    /// Sends as soon as there is room, or until `deadline` has passed; see [`Endpoint::send_wait`].
+    ///
+    /// # Cancel safety
+    /// As [`Endpoint::send_wait`].
+    pub async fn send_wait(&self, body: &Ref, deadline: Option<Timestamp>) -> Verdict {
+        loop {
+            let verdict = self.send(body);
+            if !is_full(&verdict) || !self.endpoint.ready_by(&self.key, deadline).await {
+                return verdict;
+            }
+        }
+    }
+}
+
+/// Refused for want of room, which may come.
+fn is_full(verdict: &Verdict) -> bool {
+    verdict
+        .refusal()
+        .is_some_and(|refusal| [sites::FULL, sites::SHARE].iter().any(|site| site.site() == refusal.site))
 }
 
 impl fmt::Debug for Channel {
@@ -209,10 +242,7 @@ impl Endpoint {
     pub async fn send_wait(&self, key: &ChannelKey, body: &Ref, deadline: Option<Timestamp>) -> Verdict {
         loop {
             let verdict = self.send(key, body);
-            let full = verdict.refusal().is_some_and(|refusal| {
-                [sites::FULL, sites::SHARE].iter().any(|site| site.site() == refusal.site)
-            });
-            if !full || !self.ready_by(key, deadline).await {
+            if !is_full(&verdict) || !self.ready_by(key, deadline).await {
                 return verdict;
             }
         }
