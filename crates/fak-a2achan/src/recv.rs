@@ -4,8 +4,9 @@
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use fak_abi::{Act, Address, ChannelKey, Permit, Reason, Rider, Tool, ToolCall, Verdict, VerdictKind};
+use fak_abi::{Act, Address, ChannelKey, Permit, Reason, Rider, SiteInfo, Tool, ToolCall, Verdict, VerdictKind};
 
+use crate::core::Ownership;
 use crate::delivery::{Delivery, End};
 use crate::endpoint::Endpoint;
 use crate::entry::Entry;
@@ -87,6 +88,17 @@ impl Endpoint {
         }
     }
 
+    /// Why this agent may not receive at a key that has no mailbox yet, if it may not.
+    fn not_mine(&self, key: &ChannelKey) -> Option<SiteInfo> {
+        match self.core().ownership(key) {
+            Ownership::Session(owner) | Ownership::Reserved(owner) => {
+                (!Arc::ptr_eq(&owner, self.me())).then_some(sites::NOT_RECEIVER)
+            }
+            Ownership::ActOnly => Some(sites::ACT_ONLY),
+            Ownership::Free => None,
+        }
+    }
+
     /// One attempt, which does not wait. The token is that of a lease.
     pub(crate) fn take(&self, mailbox: Option<&Arc<Mailbox>>, incoming: &Incoming<'_>) -> (Delivery, u64) {
         let call = incoming.call(self);
@@ -94,7 +106,20 @@ impl Endpoint {
             Ok(permit) => permit,
             Err(verdict) => return (Delivery::Refuse(verdict), 0),
         };
-        let Some(mailbox) = mailbox else { return (self.nothing(permit), 0) };
+        let Some(mailbox) = mailbox else {
+            // A key that is another's is refused whether or not anything was ever sent there (§4.6).
+            let refused = match incoming.address {
+                Address::Channel(key) => self.not_mine(key),
+                _ => None,
+            };
+            return match refused {
+                Some(site) => {
+                    let refusal = refusal(Reason::TrustViolation, site);
+                    (Delivery::Refuse(self.refuse(permit, refusal)), 0)
+                }
+                None => (self.nothing(permit), 0),
+            };
+        };
         let (sought, unlinked) = self.look(mailbox, incoming, None);
         if matches!(sought.found, Found::End(End::Close))
             && let Some(newer) = self.successor(mailbox, incoming)

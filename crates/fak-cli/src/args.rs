@@ -234,6 +234,7 @@ Examples:
   fak explain a2achan/private            what a check refuses
   fak explain my.json --step 3           every rung's opinion of a step, before it is performed
   fak explain                            the twelve reasons
+  fak explain --checks                   every check there is
 
 Exit status: 0, or 2 if there is no such reason, check or scenario.";
 
@@ -262,6 +263,9 @@ pub(crate) struct ExplainArgs {
     /// A reason, a check's name, or a scenario file.
     #[arg(value_name = "REASON|CHECK|FILE")]
     pub(crate) what: Option<String>,
+    /// List every check there is, with its clause.
+    #[arg(long, conflicts_with = "what")]
+    pub(crate) checks: bool,
     /// Only this step of the scenario, counted from 1.
     #[arg(long, value_name = "N")]
     pub(crate) step: Option<usize>,

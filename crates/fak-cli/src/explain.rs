@@ -25,7 +25,7 @@ const SITES: &[&[SiteInfo]] = &[
 
 pub(crate) fn explain(args: &ExplainArgs, output: &mut Output) -> Result<u8, Failure> {
     let Some(what) = &args.what else {
-        return reasons(output);
+        return if args.checks { checks(output) } else { reasons(output) };
     };
     if let Some(reason) = Reason::ALL.iter().find(|reason| reason.name().eq_ignore_ascii_case(what)) {
         return one_reason(*reason, output);
@@ -81,6 +81,22 @@ fn reasons(output: &mut Output) -> Result<u8, Failure> {
     Ok(0)
 }
 
+fn checks(output: &mut Output) -> Result<u8, Failure> {
+    let sites = SITES.iter().copied().flatten();
+    if output.json() {
+        output.json_of(&sites.map(site_json).collect::<Vec<_>>())?;
+        return Ok(0);
+    }
+    for site in sites {
+        output.text(format!("  {:<30} {:<14} {}", site.check, site.clause, site.refuses))?;
+    }
+    Ok(0)
+}
+
+fn site_json(site: &SiteInfo) -> Value {
+    json!({"check": site.check, "clause": site.clause, "refuses": site.refuses, "next": site.next})
+}
+
 fn one_reason(reason: Reason, output: &mut Output) -> Result<u8, Failure> {
     if output.json() {
         output.text(reason_json(reason).to_string())?;
@@ -92,10 +108,7 @@ fn one_reason(reason: Reason, output: &mut Output) -> Result<u8, Failure> {
 
 fn one_site(site: &SiteInfo, output: &mut Output) -> Result<u8, Failure> {
     if output.json() {
-        let json = json!({
-            "check": site.check, "clause": site.clause, "refuses": site.refuses, "next": site.next,
-        });
-        output.text(json.to_string())?;
+        output.json_of(&site_json(site))?;
         return Ok(0);
     }
     output.text(format!(

@@ -66,7 +66,11 @@ impl World {
             ChannelAct::Await { name } => self.answer(by, name),
             ChannelAct::Compact { body, name } => self.compact(by, body, name),
             ChannelAct::Resume { window } => self.resume(by, window),
-            _ => Err(Done::failed("not yet")),
+            ChannelAct::Status { status } => self.status_of(by, status),
+            ChannelAct::Correct { request, name } => self.correct(by, request, name),
+            ChannelAct::ReceiveCorrection { name } => self.receive_correction(by, name),
+            ChannelAct::Ack { action, name } => self.ack(by, action, name),
+            ChannelAct::Observe { name } => self.observe(by, name),
         }
         .unwrap_or_else(|done| done)
     }

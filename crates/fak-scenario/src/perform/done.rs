@@ -17,6 +17,8 @@ pub(super) struct Done {
     pub(super) address: Option<String>,
     /// The rung that decided.
     pub(super) rung: Option<String>,
+    /// The check that refused.
+    pub(super) site: Option<String>,
     /// What else its line says.
     pub(super) note: Option<String>,
     /// Why it could not be tried at all: something it refers to was never kept.
@@ -51,6 +53,7 @@ impl Done {
         }
         if let Some(refusal) = verdict.refusal() {
             done.answers.set("reason", refusal.reason.name());
+            done.site = Some(refusal.site.to_string());
             if let Some(ms) = refusal.retry_after_ms {
                 done.answers.set("retry_after", u64::from(ms));
             }

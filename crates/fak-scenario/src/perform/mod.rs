@@ -8,6 +8,7 @@ mod explain;
 mod kernel;
 mod log;
 mod record;
+mod steer;
 mod wave;
 mod world;
 
@@ -104,10 +105,15 @@ impl World {
                 Actor::Stranger(name) => Some(format!("?{name}")),
                 Actor::Host => None,
             },
-            verdict: done.line(),
+            verdict: match done.line() {
+                // What the host does is adjudicated by nobody.
+                line if step.by == Actor::Host && done.rung.is_none() && line == "allow" => "done".to_owned(),
+                line => line,
+            },
             reason: done.answers.text("reason").map(str::to_owned),
             address: done.address,
             rung: done.rung,
+            site: done.site,
             note: done.note,
             explanation,
             mismatches,

@@ -20,6 +20,7 @@ use super::{
     exchange::Exchanges,
     log::{Log, Tally},
     record::Records,
+    steer::Steering,
     wave::Waves,
 };
 use crate::{
@@ -49,6 +50,7 @@ pub(super) struct World {
     log: Log,
     pub(super) channels: Channels,
     pub(super) exchanges: Exchanges,
+    pub(super) steering: Steering,
     pub(super) records: Records,
     pub(super) waves: Waves,
     /// Another kernel: its handles are those of principals that were never attached to this one.
@@ -134,6 +136,7 @@ impl World {
             log,
             channels,
             exchanges: Exchanges::default(),
+            steering: Steering::default(),
             records,
             waves,
             elsewhere: None,

@@ -85,6 +85,7 @@ fn white_space_and_member_order_do_not_count() {
     assert!(strict(late.as_bytes()).unwrap_err().to_string().contains("initial"));
 }
 
+/// §5.10.
 #[test]
 fn every_single_change_is_found_and_named() {
     let (_, journal) = history();
@@ -121,6 +122,7 @@ fn every_single_change_is_found_and_named() {
     assert!(strict(blank.to_string().as_bytes()).is_err(), "a digest is never blank");
 }
 
+/// §5.10.
 #[test]
 fn a_cut_journal_shows_only_to_a_checkpoint() {
     let (world, journal) = history();
@@ -182,6 +184,7 @@ fn i20_a_torn_journal_loads_up_to_its_last_whole_entry() {
     assert_eq!(strict(&again).unwrap().entries, before + 1);
 }
 
+/// §5.10.
 #[test]
 fn a_loaded_store_continues_chain_numbering_and_clock() {
     let (first, journal) = history();
@@ -229,6 +232,7 @@ fn a_public_journal_is_continued() {
     assert_eq!(strict(&longer).unwrap().entries, 13);
 }
 
+/// §5.10.
 #[test]
 fn opaque_journals_are_never_loaded() {
     for file in ["06-journal.json", "07-journal.json"] {
@@ -268,6 +272,7 @@ fn what_no_patch_could_have_done_is_not_loaded() {
     }
 }
 
+/// §7.1.
 #[test]
 fn unknown_members_of_a_journal_are_digested() {
     let (_, journal) = history();

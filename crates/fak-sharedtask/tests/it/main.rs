@@ -5,6 +5,7 @@ mod bad_input;
 mod cells;
 mod interop;
 mod journals;
+mod memory;
 mod merge;
 mod properties;
 mod reference;

@@ -62,6 +62,7 @@ fn journal() -> Vec<u8> {
     out
 }
 
+/// §7.1, I22.
 #[test]
 fn the_checked_in_journal_is_what_is_written() {
     let journal = journal();
