@@ -40,15 +40,13 @@ impl Channel {
         &self.key
     }
 
-    /// The mailbox and the way in, if the mailbox exists.
+    /// The mailbox and the way in, once they were looked up.
     #[inline]
     fn at_hand(&self) -> Option<(&Arc<Mailbox>, &Arc<Route>)> {
-        match self.at_hand.get() {
-            Some((mailbox, route)) => Some((mailbox, route)),
-            None => self.look_up(),
-        }
+        self.at_hand.get().map(|(mailbox, route)| (mailbox, route))
     }
 
+    /// Looks the mailbox up, if it exists by now.
     #[cold]
     fn look_up(&self) -> Option<(&Arc<Mailbox>, &Arc<Route>)> {
         let mailbox = self.endpoint.core().find(&self.key)?;
@@ -59,7 +57,16 @@ impl Channel {
 
     /// Sends a message (§4.3). Never blocks; the verdict is the answer.
     pub fn send(&self, body: &Ref) -> Verdict {
-        self.send_with(body, &SendOptions::default())
+        if let Some((mailbox, route)) = self.at_hand()
+            && let Some(verdict) = self.endpoint.send_plain(&self.key, body, mailbox, Some(route))
+        {
+            return verdict;
+        }
+        let verdict = self.endpoint.send_slowly(&self.key, body);
+        if verdict.is_allow() && self.at_hand().is_none() {
+            self.look_up();
+        }
+        verdict
     }
 
     /// Sends a message with more to say about it (§4.2, §4.13).
@@ -70,8 +77,8 @@ impl Channel {
 
     /// Receives a message if one is there (§4.4).
     pub fn try_recv(&self) -> Delivery {
-        let incoming = Incoming::plain(&self.key);
-        self.endpoint.take(self.at_hand().map(|(mailbox, _)| mailbox), &incoming).0
+        let mailbox = self.at_hand().or_else(|| self.look_up()).map(|(mailbox, _)| mailbox);
+        self.endpoint.take(mailbox, &Incoming::plain(&self.key)).0
     }
 
     /// Sends a request (§4.7); see [`Endpoint::request`].
@@ -85,7 +92,7 @@ impl Channel {
     /// Dropping the future loses nothing: no message has been taken, and a wake-up it had got goes
     /// to the next waiter.
     pub async fn recv(&self) -> Delivery {
-        if let Some((mailbox, _)) = self.at_hand() {
+        if let Some((mailbox, _)) = self.at_hand().or_else(|| self.look_up()) {
             let delivery = Waiting::new(&self.endpoint, mailbox).take(&Incoming::plain(&self.key)).await.0;
             if !delivery.is_empty() {
                 return delivery;
