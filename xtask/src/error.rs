@@ -28,6 +28,6 @@ pub(crate) enum TaskError {
     #[error("cannot write to standard output: {0}")]
     Output(std::io::Error),
     /// A name given on the command line is not known.
-    #[error("unknown {kind} \"{name}\": expected one of {known}")]
+    #[error("unknown {kind} \"{name}\": expected {known}")]
     Unknown { kind: &'static str, name: String, known: String },
 }

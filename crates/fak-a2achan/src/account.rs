@@ -10,7 +10,9 @@ use parking_lot::Mutex;
 
 use crate::config::Limits;
 use crate::mailbox::Mailbox;
+use crate::request::Slot;
 use crate::route::Route;
+use crate::stats::Tally;
 
 /// How many of something a principal has taken.
 #[derive(Debug, Default)]
@@ -32,12 +34,29 @@ impl Quota {
     }
 }
 
+/// What an inbox of one principal alone is for.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) enum InboxName {
+    /// What is handed over in a group it is a member of (§6.3).
+    Group(Id),
+    /// Corrections of it (§4.9).
+    Correction,
+    /// Acknowledgements of its corrections (§4.9).
+    Ack,
+}
+
 /// The inboxes that are a principal's alone.
 #[derive(Default)]
 struct Inboxes {
-    /// One for each group it is a member of (§6.3).
-    groups: HashMap<Id, Arc<Mailbox>>,
+    named: HashMap<InboxName, Arc<Mailbox>>,
     closed: bool,
+}
+
+/// The requests that a principal has open, and what became of their answers.
+#[derive(Default)]
+struct Answers {
+    open: Vec<Weak<Slot>>,
+    tally: Tally,
 }
 
 /// See the module.
@@ -46,6 +65,7 @@ pub(crate) struct Account {
     limits: Limits,
     routes: Mutex<Vec<Weak<Route>>>,
     inboxes: Mutex<Inboxes>,
+    answers: Mutex<Answers>,
     pub(crate) mailboxes: Quota,
     pub(crate) subscriptions: Quota,
     pub(crate) waits: Quota,
@@ -61,6 +81,7 @@ impl Account {
             limits,
             routes: Mutex::default(),
             inboxes: Mutex::default(),
+            answers: Mutex::default(),
             mailboxes: Quota::default(),
             subscriptions: Quota::default(),
             waits: Quota::default(),
@@ -80,28 +101,62 @@ impl Account {
 
     /// Every inbox that is this principal's alone.
     pub(crate) fn inboxes(&self) -> Vec<Arc<Mailbox>> {
-        self.inboxes.lock().groups.values().cloned().collect()
+        self.inboxes.lock().named.values().cloned().collect()
     }
 
     /// Takes the inboxes away; none is made from here on.
     pub(crate) fn close(&self) -> Vec<Arc<Mailbox>> {
         let mut inboxes = self.inboxes.lock();
         inboxes.closed = true;
-        inboxes.groups.drain().map(|(_, inbox)| inbox).collect()
+        inboxes.named.drain().map(|(_, inbox)| inbox).collect()
     }
 
-    /// The inbox for a group, made if there is none; `None` once the principal is detached, or if
-    /// it has as many as it may have.
-    pub(crate) fn group(&self, group: &Id, make: impl FnOnce() -> Mailbox) -> Option<Arc<Mailbox>> {
+    /// An answer is going to be waited for.
+    pub(crate) fn await_answer(&self, slot: &Arc<Slot>) {
+        let mut answers = self.answers.lock();
+        if answers.open.len() == answers.open.capacity() {
+            answers.open.retain(|slot| slot.strong_count() > 0);
+        }
+        answers.open.push(Arc::downgrade(slot));
+    }
+
+    /// The answers that are waited for.
+    pub(crate) fn open_requests(&self) -> Vec<Arc<Slot>> {
+        self.answers.lock().open.iter().filter_map(Weak::upgrade).collect()
+    }
+
+    pub(crate) fn retally(&self, change: impl FnOnce(&mut Tally)) {
+        change(&mut self.answers.lock().tally);
+    }
+
+    /// What became of the answers to this principal's requests.
+    pub(crate) fn tally(&self) -> Tally {
+        let tally = self.answers.lock().tally;
+        Tally { queued: tally.sent - tally.received - tally.held - tally.dead, ..tally }
+    }
+
+    /// The inbox of this name, if there is one.
+    pub(crate) fn find_inbox(&self, name: &InboxName) -> Option<Arc<Mailbox>> {
+        self.inboxes.lock().named.get(name).map(Arc::clone)
+    }
+
+    /// The inbox of this name, made if there is none; `None` once the principal is detached, or if
+    /// `maker` has as many mailboxes as it may have.
+    pub(crate) fn inbox(
+        &self,
+        name: InboxName,
+        maker: &Self,
+        make: impl FnOnce() -> Mailbox,
+    ) -> Option<Arc<Mailbox>> {
         let mut inboxes = self.inboxes.lock();
-        if let Some(inbox) = inboxes.groups.get(group) {
+        if let Some(inbox) = inboxes.named.get(&name) {
             return Some(Arc::clone(inbox));
         }
-        if inboxes.closed || !self.mailboxes.take(self.limits.mailboxes) {
+        if inboxes.closed || !maker.mailboxes.take(maker.limits.mailboxes) {
             return None;
         }
         let inbox = Arc::new(make());
-        inboxes.groups.insert(group.clone(), Arc::clone(&inbox));
+        inboxes.named.insert(name, Arc::clone(&inbox));
         Some(inbox)
     }
 

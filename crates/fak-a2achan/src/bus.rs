@@ -83,6 +83,8 @@ impl Bus {
         for mailbox in boxes.iter().chain(&inboxes) {
             core.bury(mailbox.end(End::Close), Cause::End(End::Close));
         }
+        let requests: Vec<_> = core.accounts.iter().flat_map(|account| account.open_requests()).collect();
+        core.end_requests(&requests, End::Close);
         let topics: Vec<_> = core.topics.iter().map(|entry| Arc::clone(entry.value())).collect();
         for topic in topics {
             for inbox in topic.inboxes(None) {
@@ -98,6 +100,7 @@ impl Bus {
         let mut sum = *core.past.lock();
         core.boxes.iter().for_each(|entry| sum += entry.value().tally());
         core.accounts.iter().flat_map(|account| account.inboxes()).for_each(|inbox| sum += inbox.tally());
+        core.accounts.iter().for_each(|account| sum += account.tally());
         core.topics.iter().for_each(|entry| sum += entry.value().tally());
         Tally { denied: core.denied(), ..sum }
     }

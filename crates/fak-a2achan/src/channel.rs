@@ -3,7 +3,7 @@
 
 use std::fmt;
 use std::sync::{Arc, OnceLock};
-use std::task::{Poll, Waker};
+use std::task::{Context, Poll, Waker};
 
 use fak_abi::{ChannelKey, Reason, Ref, Rider, Timestamp, Verdict};
 
@@ -101,12 +101,13 @@ impl<'a> Waiting<'a> {
         Self { endpoint, mailbox, state: WaitState::default() }
     }
 
+    pub(crate) fn poll(&mut self, incoming: &Incoming<'_>, cx: &mut Context<'_>) -> Poll<(Delivery, u64)> {
+        let Self { endpoint, mailbox, state } = self;
+        endpoint.poll_take(mailbox, incoming, state, cx)
+    }
+
     pub(crate) async fn take(mut self, incoming: &Incoming<'_>) -> (Delivery, u64) {
-        std::future::poll_fn(|cx| {
-            let Self { endpoint, mailbox, state } = &mut self;
-            endpoint.poll_take(mailbox, incoming, state, cx)
-        })
-        .await
+        std::future::poll_fn(|cx| self.poll(incoming, cx)).await
     }
 }
 

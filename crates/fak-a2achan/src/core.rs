@@ -13,6 +13,7 @@ use parking_lot::Mutex;
 
 use crate::account::Account;
 use crate::config::{Addressing, BusConfig};
+use crate::correction::Book;
 use crate::dead::Shelf;
 use crate::delivery::End;
 use crate::entry::Entry;
@@ -20,6 +21,7 @@ use crate::hash::Names;
 use crate::held::HeldMessage;
 use crate::mailbox::{Mailbox, Purge, Shape};
 use crate::message::{Cause, DeadLetter};
+use crate::request::Rings;
 use crate::sites;
 use crate::stats::Tally;
 use crate::sync::Line;
@@ -47,6 +49,10 @@ pub(crate) struct Core {
     pub(crate) held: Mutex<Shelf<HeldMessage>>,
     /// Idempotency keys, by principal id (§4.13).
     pub(crate) memories: DashMap<Id, Arc<Mutex<crate::idempotency::Memory>>, Names>,
+    /// Statuses and corrections (§4.9).
+    pub(crate) book: Mutex<Book>,
+    /// Blocking requests (§4.7).
+    pub(crate) rings: Mutex<Rings>,
     /// Tallies of what is no more, and of what has no mailbox.
     pub(crate) past: Mutex<Tally>,
     denied: Line<AtomicU64>,
@@ -83,6 +89,8 @@ impl Core {
             memories: DashMap::with_hasher(names),
             dead: Mutex::new(Shelf::new(dead.0, dead.1)),
             held: Mutex::new(Shelf::new(held.0, held.1)),
+            book: Mutex::default(),
+            rings: Mutex::default(),
             past: Mutex::default(),
             denied: Line::new(AtomicU64::new(0)),
             closed: AtomicBool::new(false),
@@ -262,8 +270,8 @@ impl Core {
     }
 
     /// How an inbox of one principal is made: no sender needs to leave room for others.
-    pub(crate) fn private(&self) -> Shape {
-        Shape { capacity: self.config.capacity as u64, share: u64::MAX, creator: None }
+    pub(crate) fn private(&self, maker: Arc<Account>) -> Shape {
+        Shape { capacity: self.config.capacity as u64, share: u64::MAX, creator: Some(maker) }
     }
 
     /// Forgets a mailbox that has ended; its tallies are kept.

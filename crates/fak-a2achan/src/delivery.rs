@@ -4,12 +4,12 @@ use fak_abi::Verdict;
 
 use crate::message::{HeldNotice, Message};
 
-/// What a receive answers.
+/// What a receive answers. `M` is what it hands over: a message, or one with a guard.
 #[derive(Debug)]
 #[must_use]
-pub enum Delivery {
+pub enum Delivery<M = Message> {
     /// A message.
-    Message(Message),
+    Message(M),
     /// Nothing is there for this receiver now; only an attempt that does not wait says so.
     Empty,
     /// A message came, but is held out of this receiver's context (§4.4).
@@ -20,10 +20,10 @@ pub enum Delivery {
     End(End),
 }
 
-impl Delivery {
+impl<M> Delivery<M> {
     /// The message, if it is one.
     #[must_use]
-    pub fn message(self) -> Option<Message> {
+    pub fn message(self) -> Option<M> {
         match self {
             Self::Message(message) => Some(message),
             Self::Empty | Self::Hold(_) | Self::Refuse(_) | Self::End(_) => None,

@@ -4,13 +4,15 @@
 use std::sync::Arc;
 
 use fak_abi::{
-    Adjudicator, CapSet, Capability, ChannelKey, Driver, DriverLink, Id, InstallError, Locale, Principal,
-    RungName,
+    Adjudicator, CapSet, Capability, ChannelKey, Driver, DriverLink, Engine, Id, InstallError, Locale,
+    Principal, RungName,
 };
 
 use crate::account::Account;
 use crate::core::{ACK, CORRECTION, Core, GATE, STATUS};
+use crate::correction::CorrectionRung;
 use crate::delivery::End;
+use crate::engine::Inboxes;
 use crate::gate::Gate;
 use crate::message::Cause;
 
@@ -27,7 +29,11 @@ impl Driver for BusDriver {
     }
 
     fn floor(&self) -> Vec<Arc<dyn Adjudicator>> {
-        vec![Arc::new(Gate(Arc::clone(&self.0)))]
+        vec![Arc::new(CorrectionRung(Arc::clone(&self.0))), Arc::new(Gate(Arc::clone(&self.0)))]
+    }
+
+    fn engines(&self) -> Vec<Arc<dyn Engine>> {
+        vec![Arc::new(Inboxes(Arc::clone(&self.0)))]
     }
 
     fn install(&self, link: DriverLink) -> Result<(), InstallError> {
@@ -66,6 +72,9 @@ impl Driver for BusDriver {
             core.bury(inbox.end(End::Detach), Cause::End(End::Detach));
             core.retire(&inbox);
         }
+        core.end_requests(&account.open_requests(), End::Detach);
+        *core.past.lock() += account.tally();
+        core.book.lock().forget(principal);
         core.windows.retain(|_, minter| !Arc::ptr_eq(minter, principal));
         // Copies of the list: no map is locked while mailboxes are.
         let boxes: Vec<_> =

@@ -193,11 +193,6 @@ impl<L: Locks> Mailbox<L> {
         change(&mut self.output.lock.lock().tally);
     }
 
-    /// Messages of this sender that are queued here.
-    pub(crate) fn queued_of(&self, sender: &Principal) -> u64 {
-        self.input.lock().routes.get(&sender.incarnation()).map_or(0, |route| route.queued())
-    }
-
     /// Who is charged for it.
     pub(crate) const fn creator(&self) -> Option<&Arc<Account>> {
         self.creator.as_ref()

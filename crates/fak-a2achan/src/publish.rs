@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use fak_abi::{Act, Address, ChannelKey, Reason, Ref, Rider, ToolCall, Verdict};
+use fak_abi::{Act, Address, ChannelKey, Principal, Reason, Ref, Rider, ToolCall, Verdict};
 
 use crate::config::Addressing;
 use crate::core::Ownership;
@@ -67,14 +67,19 @@ impl Endpoint {
             Ok(cleared) => cleared,
             Err(verdict) => return Publication::refused(verdict),
         };
-        let spread = self.spread(topic, cleared.transformed().unwrap_or(body));
+        let spread = self.spread(topic, cleared.transformed().unwrap_or(body), |_| true);
         let verdict = cleared.allow(spread.seq);
         let Spread { seq, fanout, skipped, dropped } = spread;
         Publication { verdict, seq, fanout, skipped, dropped }
     }
 
-    /// The copies of an act that was allowed.
-    pub(crate) fn spread(&self, topic: &ChannelKey, body: &Ref) -> Spread {
+    /// The copies of an act that was allowed, to those whom `wanted` names besides.
+    pub(crate) fn spread(
+        &self,
+        topic: &ChannelKey,
+        body: &Ref,
+        wanted: impl Fn(&Principal) -> bool,
+    ) -> Spread {
         let core = self.core();
         let Some(topic) = core.topics.get(topic).map(|topic| std::sync::Arc::clone(&topic)) else {
             return Spread::default();
@@ -90,10 +95,10 @@ impl Endpoint {
                 .filter(|subscriber| gate.may_hand(me, subscriber))
                 .map(|subscriber| subscriber.incarnation())
                 .collect();
-            let admits = |to: &fak_abi::Principal| linked.contains(&to.incarnation());
+            let admits = |to: &Principal| wanted(to) && linked.contains(&to.incarnation());
             topic.publish(me, body.clone(), None, link.sequence(), admits)
         } else {
-            topic.publish(me, body.clone(), None, link.sequence(), |_| true)
+            topic.publish(me, body.clone(), None, link.sequence(), wanted)
         };
         wakes.into_iter().for_each(std::task::Waker::wake);
         spread

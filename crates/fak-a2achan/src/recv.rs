@@ -4,8 +4,9 @@
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use fak_abi::{Act, Address, ChannelKey, Permit, Reason, Rider, ToolCall, Verdict, VerdictKind};
+use fak_abi::{Act, Address, ChannelKey, Permit, Reason, Rider, SiteInfo, Tool, ToolCall, Verdict, VerdictKind};
 
+use crate::core::Ownership;
 use crate::delivery::{Delivery, End};
 use crate::endpoint::Endpoint;
 use crate::entry::Entry;
@@ -87,6 +88,17 @@ impl Endpoint {
         }
     }
 
+    /// Why this agent may not receive at a key that has no mailbox yet, if it may not.
+    fn not_mine(&self, key: &ChannelKey) -> Option<SiteInfo> {
+        match self.core().ownership(key) {
+            Ownership::Session(owner) | Ownership::Reserved(owner) => {
+                (!Arc::ptr_eq(&owner, self.me())).then_some(sites::NOT_RECEIVER)
+            }
+            Ownership::ActOnly => Some(sites::ACT_ONLY),
+            Ownership::Free => None,
+        }
+    }
+
     /// One attempt, which does not wait. The token is that of a lease.
     pub(crate) fn take(&self, mailbox: Option<&Arc<Mailbox>>, incoming: &Incoming<'_>) -> (Delivery, u64) {
         let call = incoming.call(self);
@@ -94,7 +106,20 @@ impl Endpoint {
             Ok(permit) => permit,
             Err(verdict) => return (Delivery::Refuse(verdict), 0),
         };
-        let Some(mailbox) = mailbox else { return (self.nothing(permit), 0) };
+        let Some(mailbox) = mailbox else {
+            // A key that is another's is refused whether or not anything was ever sent there (§4.6).
+            let refused = match incoming.address {
+                Address::Channel(key) => self.not_mine(key),
+                _ => None,
+            };
+            return match refused {
+                Some(site) => {
+                    let refusal = refusal(Reason::TrustViolation, site);
+                    (Delivery::Refuse(self.refuse(permit, refusal)), 0)
+                }
+                None => (self.nothing(permit), 0),
+            };
+        };
         let (sought, unlinked) = self.look(mailbox, incoming, None);
         if matches!(sought.found, Found::End(End::Close))
             && let Some(newer) = self.successor(mailbox, incoming)
@@ -226,7 +251,20 @@ impl Endpoint {
         mailbox: &Mailbox,
         (entry, token): Taken,
     ) -> (Delivery, u64) {
+        if token != 0 && !self.account().is_some_and(|account| account.leases.take(account.limits().leases)) {
+            mailbox.undo_lease(token).into_iter().for_each(std::task::Waker::wake);
+            let refusal = refusal(Reason::RateLimited, sites::LEASES);
+            return (Delivery::Refuse(self.refuse(permit, refusal)), 0);
+        }
+        let give_back = || {
+            if token != 0
+                && let Some(account) = self.account()
+            {
+                account.leases.give();
+            }
+        };
         if let Some(by) = self.screen(call, &entry) {
+            give_back();
             if token == 0 {
                 mailbox.retally(|tally| (tally.received, tally.held) = (tally.received - 1, tally.held + 1));
             } else {
@@ -235,12 +273,29 @@ impl Endpoint {
             let verdict = permit.hold(by, entry.seq);
             return (Delivery::Hold(self.hold(entry, call.target(), verdict)), 0);
         }
+        let corrects = call.tool() == Tool::Act(Act::ReceiveCorrection);
+        if corrects && let Err(refusal) = self.validate_correction(&entry) {
+            mailbox.retally(|tally| (tally.received, tally.dead) = (tally.received - 1, tally.dead + 1));
+            let verdict = self.refuse(permit, refusal);
+            self.core().dead_letters(vec![entry], Cause::Supersede);
+            return (Delivery::Refuse(verdict), 0);
+        }
         match self.charge(permit) {
             Ok(cleared) => {
                 let _ = cleared.allow(entry.seq);
+                if let Some(extra) = &entry.extra
+                    && let Some(answer) = &extra.answer
+                {
+                    // From here on it is known whom the requester waits for.
+                    self.core().note_receiver(answer, self.me());
+                }
                 (Delivery::Message(Message::new(entry, Arc::clone(self.me()), 0)), token)
             }
             Err(verdict) => {
+                give_back();
+                if corrects {
+                    self.unreceive_correction(&entry);
+                }
                 if token == 0 {
                     mailbox.put_back(entry);
                 } else if let Some(waker) = mailbox.undo_lease(token) {
@@ -288,6 +343,11 @@ impl Endpoint {
 impl<'a> Incoming<'a> {
     pub(crate) const fn plain(key: &'a ChannelKey) -> Self {
         Self { act: Act::Recv, address: Address::Channel(key), rider: None, lease: None }
+    }
+
+    /// At an inbox of a group, the address of which is still to be said.
+    pub(crate) const fn group() -> Self {
+        Self { act: Act::Recv, address: Address::None, rider: None, lease: None }
     }
 
     pub(crate) fn call(&self, endpoint: &'a Endpoint) -> ToolCall<'a> {

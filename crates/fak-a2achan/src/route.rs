@@ -48,6 +48,10 @@ impl Route {
         &self.to
     }
 
+    pub(crate) const fn address(&self) -> &Arc<OwnedAddress> {
+        &self.to
+    }
+
     /// Messages of this route that are queued.
     pub(crate) fn queued(&self) -> u64 {
         self.messages_in.load(Ordering::Relaxed).saturating_sub(self.messages_out.load(Ordering::Relaxed))

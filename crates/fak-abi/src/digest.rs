@@ -117,6 +117,7 @@ impl<'de> serde::Deserialize<'de> for Digest {
 mod tests {
     use super::*;
 
+    /// §2.1: the form of a digest.
     #[test]
     fn the_known_vector_and_its_round_trip() {
         let digest = Digest::of(b"abc");
@@ -126,6 +127,7 @@ mod tests {
         assert_eq!(format!("sha256:{}", digest.hex()), text);
     }
 
+    /// §2.1, §8.
     #[test]
     fn other_forms_are_refused() {
         let good = Digest::of(b"").to_string();

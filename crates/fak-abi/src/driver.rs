@@ -12,7 +12,7 @@ use crate::event::Event;
 use crate::gate::{Admission, Gate, Sequence};
 use crate::id::Id;
 use crate::principal::{KernelTag, Principal};
-use crate::reference::Ref;
+use crate::reference::{Location, Ref};
 use crate::seam::{Adjudicator, Engine, Resolver};
 use crate::taint::{ShareScope, Taint};
 use crate::time::{Clock, Timer};
@@ -78,6 +78,12 @@ pub trait Host: Gate {
     /// True if some witness confirms `claim` for `call` and none refutes it (§3.4).
     fn confirms(&self, _claim: &Claim, _call: &ToolCall<'_>) -> bool {
         false
+    }
+
+    /// The same value at another place, where `bytes` are equal to its own: the entries of a pool
+    /// (§3.9).
+    fn relocate(&self, _body: &Ref, _location: Location, _bytes: Bytes) -> Option<Ref> {
+        None
     }
 
     /// Forgets standing opinions: something they rest on changed (§2.9).

@@ -101,7 +101,7 @@ impl Reason {
 mod tests {
     use super::*;
 
-    /// §2.7: the table, line by line.
+    /// §1.3, §2.7: the table, line by line; twelve, and no more.
     #[test]
     fn dispositions_are_the_clause() {
         use Disposition::{Escalate, Retryable, Terminal, Wait};

@@ -56,6 +56,7 @@ closed_enum! {
 mod tests {
     use super::*;
 
+    /// §2.2: the order, the join, the default.
     #[test]
     fn join_is_max_and_the_default_is_the_cautious_one() {
         for a in Taint::ALL {
@@ -67,6 +68,7 @@ mod tests {
         assert_eq!(ShareScope::default(), ShareScope::Agent);
     }
 
+    /// §2.1: outside data with an unknown word is an error.
     #[test]
     fn unknown_words_are_errors_never_defaults() {
         let err = "Fleet".parse::<ShareScope>().unwrap_err();

@@ -336,6 +336,10 @@ impl Host for Kernel {
         self.guarded(|| fold::testify(claim, call, self.witnesses())).is_some_and(|refused| refused.is_none())
     }
 
+    fn relocate(&self, body: &Ref, location: fak_abi::Location, bytes: Bytes) -> Option<Ref> {
+        self.seal().relocate(body, location, bytes).ok()
+    }
+
     fn bump_epoch(&self) {
         self.epoch_counter().next();
     }

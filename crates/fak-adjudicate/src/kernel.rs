@@ -8,8 +8,8 @@ use std::sync::Arc;
 use fak_abi::{
     Act, Admission, AgentHandle, AttachError, AuditSlot, Clock, Desk, Driver, Edges, Emitter, Engine, Event,
     EventKind, EventKinds, Id, KernelSeal, KernelTag, Needs, Opinion, Permit, Principal, PrincipalSpec,
-    Reason, Ref, Refusal, ResolveError, Resolver, RungName, Sequence, Settle, Timer, Timestamp,
-    Tool, ToolCall, Verdict, WitnessResolver,
+    Reason, Ref, Refusal, ResolveError, Resolver, RungName, Sequence, Settle, Timer, Timestamp, Tool,
+    ToolCall, Verdict, WitnessResolver,
 };
 
 use crate::attach::Roll;
@@ -273,23 +273,33 @@ impl Kernel {
 
     /// A place in the audit queue, or the refusal by `audit`.
     #[inline]
-    pub(crate) fn reserve(&self, who: &Principal) -> Result<AuditSlot, Verdict> {
+    fn reserve(&self, call: &ToolCall<'_>) -> Result<AuditSlot, Verdict> {
         let Some(audit) = &self.audit else { return Ok(AuditSlot::None) };
-        let (reason, site) = match audit.reserve(who) {
+        let (reason, site) = match audit.reserve(call.principal()) {
             Reservation::Reserved => return Ok(AuditSlot::Reserved),
             Reservation::Full => (Reason::RateLimited, sites::AUDIT_FULL),
             Reservation::Share => (Reason::RateLimited, sites::AUDIT_SHARE),
             Reservation::Failed => (Reason::DefaultDeny, sites::AUDIT_FAILED),
         };
-        let (at, seq) = (self.clock.now(), self.next_seq());
-        audit.miss(at, seq);
-        Err(Verdict::deny(Refusal::new(reason, site.site()), AUDIT))
+        let verdict = Verdict::deny(Refusal::new(reason, site.site()), AUDIT);
+        self.missed(&**audit, call, &verdict);
+        Err(verdict)
+    }
+
+    /// An act that `audit` refused has no entry of its own; observers see it.
+    #[cold]
+    fn missed(&self, audit: &dyn Auditor, call: &ToolCall<'_>, verdict: &Verdict) {
+        let seq = self.next_seq();
+        audit.miss(self.clock.now(), seq);
+        for kind in [EventKind::Decide, EventKind::AuditGap] {
+            self.announce(|at| Event { verdict: Some(verdict), ..about(call, kind, at, seq) }, kind);
+        }
     }
 
     /// The admission of a call whose handle may be of any kernel.
     #[inline]
     pub(crate) fn admission<'a>(&'a self, call: &'a ToolCall<'a>) -> Admission<'a> {
-        let slot = match self.reserve(call.principal()) {
+        let slot = match self.reserve(call) {
             Ok(slot) => slot,
             Err(verdict) => return Admission::Refuse(verdict),
         };
@@ -329,6 +339,19 @@ impl Kernel {
     }
 }
 
+/// An event about an act.
+fn about<'a>(call: &ToolCall<'a>, kind: EventKind, at: Timestamp, seq: u64) -> Event<'a> {
+    Event {
+        seq,
+        principal: Some(call.principal()),
+        tool: Some(call.tool()),
+        address: call.target(),
+        body: call.body(),
+        label: call.body().map(|body| (body.taint(), body.scope())),
+        ..Event::new(kind, at)
+    }
+}
+
 impl Settle for Kernel {
     fn charge(&self, call: &ToolCall<'_>) -> Option<Verdict> {
         let chain = self.chains.of(call.tool())?;
@@ -360,16 +383,9 @@ impl Settle for Kernel {
     }
 
     fn settle(&self, call: &ToolCall<'_>, verdict: &Verdict, seq: u64, slot: AuditSlot) {
-        let event = Event {
-            seq: if seq == 0 { self.next_seq() } else { seq },
-            principal: Some(call.principal()),
-            tool: Some(call.tool()),
-            address: call.target(),
-            body: call.body(),
-            label: call.body().map(|body| (body.taint(), body.scope())),
-            verdict: Some(verdict),
-            ..Event::new(EventKind::Decide, self.clock.now())
-        };
+        let seq = if seq == 0 { self.next_seq() } else { seq };
+        let decided = about(call, EventKind::Decide, self.clock.now(), seq);
+        let event = Event { verdict: Some(verdict), ..decided };
         match (&self.audit, slot) {
             (Some(audit), AuditSlot::Reserved) => audit.record(&event),
             (Some(audit), AuditSlot::None) => audit.note(&event),

@@ -14,18 +14,22 @@ mod budget;
 mod builder;
 mod chain;
 mod clock;
+mod counters;
 mod explain;
 mod fold;
 mod gate;
 mod kernel;
 mod pending;
 mod policy;
+mod pool;
 mod rate;
 mod refs;
 mod seams;
+mod shard;
 mod sites;
 #[cfg(feature = "tokio")]
 mod tokio_clock;
+mod trace;
 
 pub use audit::{
     Audit, AuditError, AuditFault, AuditKind, AuditLog, AuditOptions, AuditReader, AuditRecord, AuditSink,
@@ -34,10 +38,13 @@ pub use audit::{
 pub use budget::{BUDGET, BUDGET_SITES, Budget, BudgetRung, Spent};
 pub use builder::{BuildError, KernelBuilder, KernelLimits, Rank};
 pub use clock::{ManualClock, SystemClock, SystemTimer};
+pub use counters::{Counters, Tally};
 pub use kernel::Kernel;
 pub use policy::{POLICY, POLICY_SITES, Policy, PolicyError, PolicyLint, PolicyProblem, PolicyRung};
+pub use pool::{POOL, POOL_SITES, Pool, PoolOptions};
 pub use rate::{RATE, RATE_SITES, RateLimit, RateOptions, RateRung};
 pub use seams::{Auditor, Grants, Reservation};
 pub use sites::KERNEL_SITES;
 #[cfg(feature = "tokio")]
 pub use tokio_clock::TokioClock;
+pub use trace::{TRACE_TARGETS, TraceEmitter};

@@ -56,6 +56,7 @@ mod tests {
         Id::new(text).unwrap()
     }
 
+    /// §6.8.
     #[test]
     fn outputs_fold_in_declaration_order_and_a_missing_one_is_an_error() {
         let t =

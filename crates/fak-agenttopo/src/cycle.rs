@@ -54,6 +54,7 @@ mod tests {
         (out, Adjacency::new(size, edges.iter().map(|(from, to)| (*to, *from))))
     }
 
+    /// §6.8.
     #[test]
     fn the_cycle_is_named_in_the_order_of_its_edges() {
         // 4 leads into the cycle 1 -> 3 -> 2 -> 1, which leads to 0.

@@ -82,6 +82,7 @@ mod tests {
         members.iter().map(|m| m.id().trim_start_matches('n').parse().unwrap()).collect()
     }
 
+    /// §6.8.
     #[test]
     fn waves_are_as_early_as_their_inputs_allow() {
         let t = topology(6, vec![(5, 1), (1, 0), (5, 0), (2, 0), (0, 3)]);

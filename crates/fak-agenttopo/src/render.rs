@@ -74,6 +74,7 @@ mod tests {
         Topology::of_ranks(id("re\"view"), group, vec![(1, 0)]).unwrap()
     }
 
+    /// §6.8.
     #[test]
     fn dot_quotes_what_ids_may_hold() {
         let expected = "digraph \"re\\\"view\" {\n  rankdir=LR;\n  n0 [label=\"b (docs)\"];\n  \

@@ -270,6 +270,7 @@ mod tests {
         Topology::declare(id("t"), group(ids), edges.iter().map(|(from, to)| (from, to)))
     }
 
+    /// §6.8.
     #[test]
     fn a_bad_edge_is_named_by_its_place() {
         let err = declare(&["a", "b"], &[("a", "b"), ("a", "c")]).unwrap_err();
@@ -283,6 +284,7 @@ mod tests {
         assert_eq!(err, TopoError::UnknownEndpoint { edge: 0, id: id("7") });
     }
 
+    /// §6.8.
     #[test]
     fn neighbours_come_in_declaration_order() {
         let t = declare(&["a", "b", "c", "d"], &[("a", "d"), ("a", "b"), ("c", "d"), ("b", "d"), ("a", "c")])
@@ -299,6 +301,7 @@ mod tests {
         );
     }
 
+    /// §6.8.
     #[test]
     fn helpers_declare_what_they_say() {
         let edges = |t: Topology| t.edges().map(|(f, t)| format!("{f}{t}")).collect::<Vec<_>>();

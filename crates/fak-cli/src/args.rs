@@ -4,7 +4,7 @@ use std::{path::PathBuf, str::FromStr};
 
 use clap::{Args, Parser, Subcommand};
 use clap_complete::Shell;
-use fak_abi::{Digest, Reason, Timestamp, VerdictKind};
+use fak_abi::{Digest, Id, Reason, Timestamp, VerdictKind};
 
 const EXITS: &str = "\
 Exit status:
@@ -35,6 +35,9 @@ pub(crate) enum Verb {
     /// Explain a reason, a check, or the acts of a scenario.
     #[command(after_help = EXPLAIN)]
     Explain(ExplainArgs),
+    /// Check a policy, or try it on scenarios.
+    #[command(subcommand)]
+    Policy(PolicyVerb),
     /// Look into a lane table: what overlaps, and what may run together.
     #[command(subcommand)]
     Lanes(LanesVerb),
@@ -44,6 +47,9 @@ pub(crate) enum Verb {
     /// Check an audit log, or look into it.
     #[command(subcommand)]
     Audit(AuditVerb),
+    /// Work on a shared record that is kept as a journal in a file.
+    #[command(subcommand)]
+    Task(TaskVerb),
     /// Check a journal of a shared record, or look into it.
     #[command(subcommand)]
     Journal(JournalVerb),
@@ -51,6 +57,28 @@ pub(crate) enum Verb {
     #[command(after_help = COMPLETIONS)]
     Completions(CompletionsArgs),
 }
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum PolicyVerb {
+    /// Name rules that can never match.
+    #[command(after_help = POLICY_LINT)]
+    Lint(PolicyLintArgs),
+    /// Perform scenarios under the policy instead of their own.
+    #[command(after_help = POLICY_TEST)]
+    Test(PolicyTestArgs),
+}
+
+const POLICY_LINT: &str = "\
+Example:
+  fak policy lint policy.toml
+
+Exit status: 0 nothing is found, 1 something is, 2 the policy cannot be read.";
+
+const POLICY_TEST: &str = "\
+Example:
+  fak policy test policy.toml my-scenarios/
+
+Exit status: 0 every expectation held, 1 one did not, 2 a file could not be read.";
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum LanesVerb {
@@ -87,7 +115,57 @@ pub(crate) enum JournalVerb {
     /// Show a line per entry. It is not checked: use verify.
     #[command(after_help = JOURNAL_SHOW)]
     Show(JournalShowArgs),
+    /// Rebuild the record of a journal, and say where it stands.
+    #[command(after_help = JOURNAL_LOAD)]
+    Load(JournalShowArgs),
 }
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum TaskVerb {
+    /// Begin a record, and write its journal.
+    #[command(after_help = TASK_NEW)]
+    New(TaskNewArgs),
+    /// Apply a patch as somebody; the journal is written again if it was accepted.
+    #[command(after_help = TASK_APPLY)]
+    Apply(TaskApplyArgs),
+    /// Show the record as somebody may see it.
+    #[command(after_help = TASK_VIEW)]
+    View(TaskViewArgs),
+    /// Show the record's events as somebody may see them.
+    #[command(after_help = TASK_LOG)]
+    Log(TaskViewArgs),
+}
+
+const TASK_NEW: &str = "\
+Example:
+  fak task new record.json --journal task.journal.json
+
+Exit status: 0, or 2 if the record cannot be read or created, or the journal is there already.";
+
+const TASK_APPLY: &str = "\
+Examples:
+  fak task apply task.journal.json patch.json --as planner --fleet f1
+  fak task apply task.journal.json patch.json --as hana --human --fleet f1 --base current
+
+Exit status: 0 accepted, 1 refused or in conflict (base, current and proposed value are shown), 2 a file cannot be read.";
+
+const TASK_VIEW: &str = "\
+Example:
+  fak task view task.journal.json --as runner --fleet f1
+
+Exit status: 0, 1 if the reader is refused, 2 if the journal cannot be read.";
+
+const TASK_LOG: &str = "\
+Example:
+  fak task log task.journal.json --as runner --fleet f1
+
+Exit status: 0, 1 if the reader is refused, 2 if the journal cannot be read.";
+
+const JOURNAL_LOAD: &str = "\
+Example:
+  fak journal load journal.json
+
+Exit status: 0, 1 if it does not verify or is no history that patches make, 2 if it cannot be read.";
 
 const AUDIT_VERIFY: &str = "\
 Examples:
@@ -156,6 +234,7 @@ Examples:
   fak explain a2achan/private            what a check refuses
   fak explain my.json --step 3           every rung's opinion of a step, before it is performed
   fak explain                            the twelve reasons
+  fak explain --checks                   every check there is
 
 Exit status: 0, or 2 if there is no such reason, check or scenario.";
 
@@ -184,6 +263,9 @@ pub(crate) struct ExplainArgs {
     /// A reason, a check's name, or a scenario file.
     #[arg(value_name = "REASON|CHECK|FILE")]
     pub(crate) what: Option<String>,
+    /// List every check there is, with its clause.
+    #[arg(long, conflicts_with = "what")]
+    pub(crate) checks: bool,
     /// Only this step of the scenario, counted from 1.
     #[arg(long, value_name = "N")]
     pub(crate) step: Option<usize>,
@@ -301,4 +383,101 @@ impl FromStr for JournalPoint {
 pub(crate) struct JournalShowArgs {
     /// The journal, JSON.
     pub(crate) file: PathBuf,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct PolicyLintArgs {
+    /// The policy, TOML, or JSON if its name ends in .json.
+    pub(crate) file: PathBuf,
+    /// A tool of the host's own that rules may name.
+    #[arg(long = "tool", value_name = "NAME")]
+    pub(crate) tools: Vec<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct PolicyTestArgs {
+    /// The policy, TOML, or JSON if its name ends in .json.
+    pub(crate) file: PathBuf,
+    /// Scenario files, or folders of them.
+    #[arg(required = true, value_name = "FILE|DIR")]
+    pub(crate) paths: Vec<PathBuf>,
+    /// Let scenarios name files outside their folder.
+    #[arg(long)]
+    pub(crate) allow_outside: bool,
+    /// Show only what did not hold, and the summary.
+    #[arg(long, short)]
+    pub(crate) quiet: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct TaskNewArgs {
+    /// The record, JSON.
+    pub(crate) record: PathBuf,
+    /// The journal to write; it must not be there yet.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) journal: PathBuf,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct TaskApplyArgs {
+    /// The record's journal.
+    pub(crate) journal: PathBuf,
+    /// The patch, JSON.
+    pub(crate) patch: PathBuf,
+    #[command(flatten)]
+    pub(crate) who: WhoArgs,
+    /// Base the patch on this revision, whatever base it names: `current`, or a number.
+    #[arg(long, value_name = "REVISION")]
+    pub(crate) base: Option<BaseArg>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct TaskViewArgs {
+    /// The record's journal.
+    pub(crate) journal: PathBuf,
+    #[command(flatten)]
+    pub(crate) who: WhoArgs,
+}
+
+/// As whom something is done to a record, and whom its store serves.
+#[derive(Debug, Args)]
+pub(crate) struct WhoArgs {
+    /// As whom.
+    #[arg(long = "as", value_name = "ID")]
+    pub(crate) id: Id,
+    /// It is a person.
+    #[arg(long)]
+    pub(crate) human: bool,
+    /// Its fleet.
+    #[arg(long, value_name = "FLEET")]
+    pub(crate) fleet: Option<Id>,
+    /// Its tenant.
+    #[arg(long, value_name = "TENANT")]
+    pub(crate) tenant: Option<Id>,
+    /// The fleet the record's store serves; by default that of the one who acts.
+    #[arg(long, value_name = "FLEET")]
+    pub(crate) store_fleet: Option<Id>,
+    /// The tenant the record's store serves; by default that of the one who acts.
+    #[arg(long, value_name = "TENANT")]
+    pub(crate) store_tenant: Option<Id>,
+}
+
+/// The revision a patch is based on.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum BaseArg {
+    /// The one in force.
+    Current,
+    /// The one of this number.
+    Number(usize),
+}
+
+impl FromStr for BaseArg {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        match text {
+            "current" => Ok(Self::Current),
+            text => text.parse().map(Self::Number).map_err(|_| "expected \"current\" or a number".to_owned()),
+        }
+    }
 }

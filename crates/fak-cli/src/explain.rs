@@ -3,17 +3,29 @@
 use std::path::Path;
 
 use fak_abi::{Reason, SiteInfo, json::nearest};
-use fak_scenario::{Explaining, Performance, Reach, Scenario};
+use fak_scenario::{Explaining, Performance, Scenario};
 use serde_json::{Value, json};
 
-use crate::{args::ExplainArgs, failure::Failure, output::Output};
+use crate::{args::ExplainArgs, failure::Failure, output::Output, run::reach};
 
 /// Every check there is, by the crate that makes it.
-const SITES: &[&[SiteInfo]] = &[fak_abi::READ_SITES, fak_adjudicate::KERNEL_SITES];
+const SITES: &[&[SiteInfo]] = &[
+    fak_abi::READ_SITES,
+    fak_adjudicate::KERNEL_SITES,
+    fak_adjudicate::POLICY_SITES,
+    fak_adjudicate::POOL_SITES,
+    fak_adjudicate::RATE_SITES,
+    fak_adjudicate::BUDGET_SITES,
+    fak_a2achan::SITES,
+    fak_comm::BARRIER_SITES,
+    fak_comm::LANE_SITES,
+    fak_sharedtask::STORE_SITES,
+    fak_sharedtask::SPACE_SITES,
+];
 
 pub(crate) fn explain(args: &ExplainArgs, output: &mut Output) -> Result<u8, Failure> {
     let Some(what) = &args.what else {
-        return reasons(output);
+        return if args.checks { checks(output) } else { reasons(output) };
     };
     if let Some(reason) = Reason::ALL.iter().find(|reason| reason.name().eq_ignore_ascii_case(what)) {
         return one_reason(*reason, output);
@@ -69,6 +81,22 @@ fn reasons(output: &mut Output) -> Result<u8, Failure> {
     Ok(0)
 }
 
+fn checks(output: &mut Output) -> Result<u8, Failure> {
+    let sites = SITES.iter().copied().flatten();
+    if output.json() {
+        output.json_of(&sites.map(site_json).collect::<Vec<_>>())?;
+        return Ok(0);
+    }
+    for site in sites {
+        output.text(format!("  {:<30} {:<14} {}", site.check, site.clause, site.refuses))?;
+    }
+    Ok(0)
+}
+
+fn site_json(site: &SiteInfo) -> Value {
+    json!({"check": site.check, "clause": site.clause, "refuses": site.refuses, "next": site.next})
+}
+
 fn one_reason(reason: Reason, output: &mut Output) -> Result<u8, Failure> {
     if output.json() {
         output.text(reason_json(reason).to_string())?;
@@ -80,10 +108,7 @@ fn one_reason(reason: Reason, output: &mut Output) -> Result<u8, Failure> {
 
 fn one_site(site: &SiteInfo, output: &mut Output) -> Result<u8, Failure> {
     if output.json() {
-        let json = json!({
-            "check": site.check, "clause": site.clause, "refuses": site.refuses, "next": site.next,
-        });
-        output.text(json.to_string())?;
+        output.json_of(&site_json(site))?;
         return Ok(0);
     }
     output.text(format!(
@@ -95,8 +120,7 @@ fn one_site(site: &SiteInfo, output: &mut Output) -> Result<u8, Failure> {
 
 /// Every rung's opinion of each act, at the moment before it is performed.
 fn scenario(path: &Path, args: &ExplainArgs, output: &mut Output) -> Result<u8, Failure> {
-    let reach = if args.allow_outside { Reach::Anywhere } else { Reach::Folder };
-    let scenario = Scenario::load(path, reach)?;
+    let scenario = Scenario::load(path, reach(args.allow_outside))?;
     if let Some(number) = args.step.filter(|number| !(1..=scenario.len()).contains(number)) {
         let hint = format!("the scenario has steps 1 to {}", scenario.len());
         return Err(Failure::Unknown { name: format!("step {number}"), hint });

@@ -1,7 +1,10 @@
 //! `fak journal`: journals of shared records checked and looked into (§5.10).
 
 use fak_abi::json::{Limits, Stream, StreamError, Value};
-use fak_sharedtask::{Checkpoint, JournalError, JournalSummary, VerifyOptions, verify_journal};
+use fak_sharedtask::{
+    Checkpoint, JournalError, JournalSummary, SharedTaskError, StoreConfig, TaskStore, VerifyOptions,
+    verify_journal,
+};
 use serde_json::json;
 
 use crate::{
@@ -14,6 +17,7 @@ pub(crate) fn journal(verb: &JournalVerb, output: &mut Output) -> Result<u8, Fai
     match verb {
         JournalVerb::Verify(args) => verify(args, output),
         JournalVerb::Show(args) => show(args, output),
+        JournalVerb::Load(args) => load(args, output),
     }
 }
 
@@ -71,6 +75,41 @@ fn verified(args: &JournalVerifyArgs) -> Result<Result<JournalSummary, JournalEr
     options.checkpoint =
         Some(Checkpoint { task_id: summary.task_id.clone(), revision: point.revision, head: point.head });
     Ok(verify_journal(open(&args.file)?, &options))
+}
+
+/// Loading asks more than verifying: the records must be a history that patches make.
+fn load(args: &JournalShowArgs, output: &mut Output) -> Result<u8, Failure> {
+    let store = TaskStore::new(StoreConfig::default());
+    let task = match store.load(open(&args.file)?) {
+        Ok(task) => task,
+        Err(SharedTaskError::Journal(JournalError::Read(StreamError::Io { source, .. }))) => {
+            return Err(Failure::file(&args.file, source));
+        }
+        Err(error) => {
+            if output.json() {
+                output.json_of(&json!({"loads": false, "fault": error.to_string()}))?;
+            } else {
+                output.error(&format!("fak: {}: {error}", args.file.display()));
+            }
+            return Ok(1);
+        }
+    };
+    let revision = store.revision(&task).map_or(0, |(number, _)| number);
+    let record = store.record(&task);
+    let (title, state) = record.as_ref().map_or(("", ""), |record| (&*record.title, &*record.state));
+    if output.json() {
+        output.json_of(&json!({
+            "loads": true, "task_id": task.as_str(), "revision": revision, "title": title, "state": state,
+        }))?;
+    } else {
+        output.text(format!(
+            "{}: loads, {task} at revision {revision}, {}, {}",
+            args.file.display(),
+            printable(title),
+            printable(state)
+        ))?;
+    }
+    Ok(0)
 }
 
 fn show(args: &JournalShowArgs, output: &mut Output) -> Result<u8, Failure> {

@@ -13,7 +13,9 @@ mod journal;
 mod lanes;
 mod output;
 mod overview;
+mod policy;
 mod run;
+mod task;
 mod topo;
 
 use std::process::ExitCode;
@@ -37,9 +39,11 @@ fn main() -> ExitCode {
         Some(Verb::Run(args)) => run::run(&args, &mut output),
         Some(Verb::Demo) => demo::demo(&mut output),
         Some(Verb::Explain(args)) => explain::explain(&args, &mut output),
+        Some(Verb::Policy(verb)) => policy::policy(&verb, &mut output),
         Some(Verb::Lanes(verb)) => lanes::lanes(&verb, &mut output),
         Some(Verb::Topo(verb)) => topo::topo(&verb, &mut output),
         Some(Verb::Audit(verb)) => audit::audit(&verb, &mut output),
+        Some(Verb::Task(verb)) => task::task(&verb, &mut output),
         Some(Verb::Journal(verb)) => journal::journal(&verb, &mut output),
         Some(Verb::Completions(args)) => completions::write(&args, &mut output),
     };

@@ -8,6 +8,7 @@ use std::{
 
 use fak_scenario::Style;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use serde::Serialize;
 
 use crate::failure::Failure;
 
@@ -43,6 +44,11 @@ impl Output {
             Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
             written => written.map_err(Failure::Output),
         }
+    }
+
+    /// Writes a value as one line of JSON.
+    pub(crate) fn json_of(&mut self, value: &impl Serialize) -> Result<(), Failure> {
+        self.text(serde_json::to_string(value).map_err(|error| Failure::Output(error.into()))?)
     }
 
     /// Writes to standard error.

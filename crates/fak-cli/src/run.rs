@@ -1,19 +1,38 @@
 //! `fak run`: performs scenarios, each on a fresh kernel, and says what did not hold.
 
+use std::path::PathBuf;
+
 use fak_scenario::{Performance, Reach, Report, RunReport, Scenario, ScenarioError, Summary, find};
 
 use crate::{args::RunArgs, failure::Failure, output::Output};
 
+/// What is performed, and what is shown of it.
+pub(crate) struct Run<'a> {
+    pub(crate) paths: &'a [PathBuf],
+    pub(crate) reach: Reach,
+    pub(crate) how: Performance,
+    pub(crate) quiet: bool,
+}
+
 pub(crate) fn run(args: &RunArgs, output: &mut Output) -> Result<u8, Failure> {
-    let reach = if args.allow_outside { Reach::Anywhere } else { Reach::Folder };
     let how = match &args.audit {
         Some(path) => Performance::default().audit(path.clone()),
         None => Performance::default(),
     };
+    let reach = reach(args.allow_outside);
+    perform(&Run { paths: &args.paths, reach, how, quiet: args.quiet }, output)
+}
+
+/// The reach that `--allow-outside` stands for.
+pub(crate) fn reach(allow_outside: bool) -> Reach {
+    if allow_outside { Reach::Anywhere } else { Reach::Folder }
+}
+
+pub(crate) fn perform(run: &Run<'_>, output: &mut Output) -> Result<u8, Failure> {
     let mut summary = Summary::default();
     let (mut reports, mut errors) = (Vec::new(), Vec::new());
     let mut paths = Vec::new();
-    for path in &args.paths {
+    for path in run.paths {
         match find(path) {
             Ok(found) => paths.extend(found),
             Err(error) => unreadable(error, &mut summary, &mut errors, output),
@@ -22,11 +41,11 @@ pub(crate) fn run(args: &RunArgs, output: &mut Output) -> Result<u8, Failure> {
     let bar = output.progress(paths.len());
     for path in paths {
         bar.set_message(path.display().to_string());
-        let performed = Scenario::load(&path, reach).and_then(|scenario| scenario.perform(&how));
+        let performed = Scenario::load(&path, run.reach).and_then(|scenario| scenario.perform(&run.how));
         match performed {
             Ok(report) => {
                 summary.add(&report);
-                show(&report, args.quiet, output)?;
+                show(&report, run.quiet, output)?;
                 if output.json() {
                     reports.push(report);
                 }

@@ -52,6 +52,17 @@ pub enum ScenarioError {
         /// The folder.
         path: PathBuf,
     },
+    /// A file named by a scenario is not what it is named for.
+    #[error("{}: {problem}", path.display())]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong and where.
+        problem: String,
+    },
+    /// The policy cannot be read.
+    #[error(transparent)]
+    Policy(#[from] fak_adjudicate::PolicyError),
     /// The log of the run cannot be opened or written.
     #[error(transparent)]
     Audit(#[from] fak_adjudicate::AuditError),
@@ -71,7 +82,11 @@ impl ScenarioError {
     #[must_use]
     pub fn path(&self) -> Option<&Path> {
         match self {
-            Self::Read { path, .. } | Self::TooLarge { path, .. } | Self::Empty { path } => Some(path),
+            Self::Read { path, .. }
+            | Self::TooLarge { path, .. }
+            | Self::Empty { path }
+            | Self::File { path, .. } => Some(path),
+            Self::Policy(error) => Some(Path::new(error.file())),
             Self::Outside { place, .. } | Self::Invalid { place, .. } => Some(&place.path),
             Self::Audit(_) => None,
         }

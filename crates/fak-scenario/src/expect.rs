@@ -98,11 +98,12 @@ impl Answers {
         word("act", &["allow"])
             .or_else(|| word("verdict", &["allow", "transform", "accepted"]))
             .or_else(|| {
-                let error = self.of("error")?;
-                Some(Mismatch {
-                    member: "error".to_owned(),
-                    expected: "none".to_owned(),
-                    got: error.to_string(),
+                ["error", "conflict"].into_iter().find_map(|member| {
+                    Some(Mismatch {
+                        member: member.to_owned(),
+                        expected: "none".to_owned(),
+                        got: self.of(member)?.to_string(),
+                    })
                 })
             })
             .or_else(|| {

@@ -12,13 +12,15 @@ mod load;
 mod model;
 mod parse;
 mod perform;
+#[cfg(doctest)]
+mod readmes;
 mod render;
 mod report;
 
 pub use self::{
     error::{Place, Problem, ScenarioError},
     expect::Mismatch,
-    load::{FILE_LIMIT, Reach, find, read},
+    load::{FILE_LIMIT, Reach, find, read, read_policy},
     model::Scenario,
     perform::{Explaining, Performance},
     render::{RunReport, Style},

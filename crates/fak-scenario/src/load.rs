@@ -7,6 +7,8 @@ use std::{
     path::{Component, Path, PathBuf},
 };
 
+use fak_adjudicate::{Policy, PolicyError};
+
 use crate::error::{Place, ScenarioError};
 
 /// The most a scenario or a file it names may have, in bytes (§8).
@@ -70,6 +72,19 @@ pub fn read(path: &Path) -> Result<Vec<u8>, ScenarioError> {
         return Err(ScenarioError::TooLarge { path: path.to_owned(), limit: FILE_LIMIT });
     }
     Ok(bytes)
+}
+
+/// The policy in a text: JSON if the file's name says so, TOML otherwise (§3.7).
+///
+/// # Errors
+///
+/// [`PolicyError`] with file, line, key and a caret.
+pub fn read_policy(path: &Path, text: &str) -> Result<Policy, PolicyError> {
+    let file = path.display().to_string();
+    match path.extension() {
+        Some(end) if end == "json" => Policy::from_json(&file, text),
+        _ => Policy::from_toml(&file, text),
+    }
 }
 
 /// Where a file named by the scenario at `base` is, if it may be named.

@@ -1,6 +1,15 @@
 //! A scenario in memory: what it sets up and what is done. How it is read is `parse`'s, how it is done `perform`'s.
 
-use std::path::{Path, PathBuf};
+use std::{
+    num::NonZeroU32,
+    path::{Path, PathBuf},
+};
+
+use fak_abi::{Id, PrincipalSpec, ShareScope, Timestamp};
+use fak_adjudicate::Policy;
+use fak_agenttopo::Topology;
+use fak_comm::Taxonomy;
+use fak_sharedtask::ApprovalRule;
 
 use crate::act::{RawJson, Step};
 
@@ -19,48 +28,29 @@ pub struct Scenario {
 pub(crate) struct Setup {
     /// The agents, in the order written.
     pub(crate) agents: Vec<AgentSpec>,
-    /// The policy's text.
-    pub(crate) policy: Option<Attached>,
+    /// The policy.
+    pub(crate) policy: Option<Policy>,
     /// Bounds of the bus and the kernel.
     pub(crate) limits: Limits,
     /// The lane tables.
-    pub(crate) lanes: Option<Lanes>,
+    pub(crate) lanes: Option<Taxonomy>,
     /// The enforced topology.
-    pub(crate) topology: Option<TopologySpec>,
+    pub(crate) topology: Option<Topology>,
     /// The record store.
     pub(crate) store: StoreSpec,
     /// Records the host creates.
     pub(crate) tasks: Vec<RawJson>,
     /// The starting time.
-    pub(crate) clock: fak_abi::Timestamp,
+    pub(crate) clock: Timestamp,
 }
 
 /// An agent of a scenario.
 #[derive(Clone, Debug)]
 pub(crate) struct AgentSpec {
-    /// Its id.
+    /// Its name in the scenario, which is its id.
     pub(crate) name: String,
-    /// Whether it is a human.
-    pub(crate) human: bool,
-    /// Its fleet.
-    pub(crate) fleet: Option<String>,
-    /// Its tenant.
-    pub(crate) tenant: Option<String>,
-    /// Its trace id.
-    pub(crate) trace_id: String,
-    /// What it advertises.
-    pub(crate) caps: fak_abi::CapSet,
-}
-
-/// Text of a rule file or of an inline member, for the crate that reads it.
-#[derive(Clone, Debug)]
-pub(crate) struct Attached {
-    /// The file it stands in, for errors.
-    pub(crate) path: PathBuf,
-    /// The text.
-    pub(crate) text: String,
-    /// The line its text starts on.
-    pub(crate) line: usize,
+    /// As what it is attached.
+    pub(crate) principal: PrincipalSpec,
 }
 
 /// Bounds of a run.
@@ -84,49 +74,22 @@ pub(crate) struct Limits {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Rate {
     /// Its size.
-    pub(crate) burst: u64,
+    pub(crate) burst: NonZeroU32,
     /// Milliseconds a token takes.
     pub(crate) per_ms: u64,
-}
-
-/// The lane tables of a scenario.
-#[derive(Clone, Debug)]
-pub(crate) enum Lanes {
-    /// Written in the scenario.
-    Inline {
-        /// Lanes that may run together.
-        concurrent: Vec<String>,
-        /// Lanes that run alone.
-        exclusive: Vec<String>,
-        /// The trees of the lanes.
-        trees: Vec<(String, Vec<String>)>,
-    },
-    /// Read from a TOML file.
-    File(Attached),
-}
-
-/// A topology, enforced over the agents its edges name.
-#[derive(Clone, Debug)]
-pub(crate) struct TopologySpec {
-    /// Its name.
-    pub(crate) name: String,
-    /// Its edges, in the order declared.
-    pub(crate) edges: Vec<(String, String)>,
-    /// The line it stands on.
-    pub(crate) line: usize,
 }
 
 /// The domain of the record store.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct StoreSpec {
     /// Its fleet.
-    pub(crate) fleet: Option<String>,
+    pub(crate) fleet: Option<Id>,
     /// Its tenant.
-    pub(crate) tenant: Option<String>,
+    pub(crate) tenant: Option<Id>,
     /// The widest scope a patch may have.
-    pub(crate) max_scope: Option<fak_abi::ShareScope>,
+    pub(crate) max_scope: Option<ShareScope>,
     /// When approval is required.
-    pub(crate) require_approval: Option<RawJson>,
+    pub(crate) approval: Vec<ApprovalRule>,
 }
 
 impl Scenario {

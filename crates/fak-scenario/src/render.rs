@@ -71,7 +71,7 @@ impl StepReport {
             _ => Tone::Refused,
         };
         let mut line = format!(
-            "{:>4} {:<14} {:<10} {:<26} {}",
+            "{:>4} {:<18} {:<10} {:<24} {}",
             self.number,
             self.act,
             self.by.as_deref().unwrap_or("(host)"),
@@ -83,6 +83,9 @@ impl StepReport {
         }
         if let Some(rung) = &self.rung {
             let _ = write!(line, " {}", style.paint(Tone::Faint, &format!("by {rung}")));
+        }
+        if let Some(site) = &self.site {
+            let _ = write!(line, " {}", style.paint(Tone::Faint, &format!("at {site}")));
         }
         if let Some(note) = &self.note {
             let _ = write!(line, "  {note}");
@@ -180,6 +183,7 @@ mod tests {
                     verdict: "deny".into(),
                     reason: Some("TRUST_VIOLATION".into()),
                     rung: Some("a2achan/gate".into()),
+                    site: Some("a2achan/private".into()),
                     note: None,
                     explanation: None,
                     mismatches: vec![Mismatch {
@@ -197,6 +201,7 @@ mod tests {
                     verdict: "done".into(),
                     reason: None,
                     rung: None,
+                    site: None,
                     note: None,
                     explanation: None,
                     mismatches: vec![],
@@ -209,7 +214,7 @@ mod tests {
     fn text_has_a_line_per_act_and_names_what_failed() {
         expect![[r#"
             a private body cannot cross agents  a.json
-               1 send           alpha      in_kernel:"work"           deny TRUST_VIOLATION by a2achan/gate
+               1 send           alpha      in_kernel:"work"           deny TRUST_VIOLATION by a2achan/gate at a2achan/private
                  FAIL a.json: step 1 (line 8): expected verdict "allow", got "deny"
                2 tick           (host)     -                          done
         "#]]

@@ -38,6 +38,9 @@ pub struct StepReport {
     /// The rung that decided.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rung: Option<String>,
+    /// The check that refused, for `fak explain`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub site: Option<String>,
     /// What else there is to say of it, such as the text received.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,

@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use self::{
     estimates::{Estimates, Span},
-    rows::{Comparison, ROWS},
+    rows::{Comparison, LAST, ROWS},
 };
 use crate::{cargo, error::TaskError, out, repo::Repo};
 
@@ -57,12 +57,9 @@ struct Measured {
 
 /// Runs and compares; `false` if a row is short or was not measured.
 pub(crate) fn run(repo: &Repo, options: &Options) -> Result<bool, TaskError> {
-    for row in &options.rows {
-        if !ROWS.iter().any(|comparison| comparison.row == *row) {
-            let mut known: Vec<String> = ROWS.iter().map(|comparison| comparison.row.to_string()).collect();
-            known.dedup();
-            return Err(TaskError::Unknown { kind: "row", name: row.to_string(), known: known.join(", ") });
-        }
+    if let Some(row) = options.rows.iter().find(|row| !(1..=LAST).contains(*row)) {
+        let known = format!("1 to {LAST}");
+        return Err(TaskError::Unknown { kind: "row", name: row.to_string(), known });
     }
     let wanted: Vec<&Comparison> = ROWS
         .iter()
@@ -78,7 +75,7 @@ pub(crate) fn run(repo: &Repo, options: &Options) -> Result<bool, TaskError> {
             rounds.push(read(&wanted, &estimates)?);
         }
     }
-    let results: Vec<Measured> = wanted
+    let mut results: Vec<Measured> = wanted
         .iter()
         .enumerate()
         .map(|(index, comparison)| {
@@ -86,6 +83,10 @@ pub(crate) fn run(repo: &Repo, options: &Options) -> Result<bool, TaskError> {
             judge(comparison, Span::middle(&spans))
         })
         .collect();
+    let asked = (1..=LAST).filter(|row| options.rows.is_empty() || options.rows.contains(row));
+    results
+        .extend(asked.filter(|row| !wanted.iter().any(|comparison| comparison.row == *row)).map(unmeasured));
+    results.sort_by_key(|result| result.row);
     print(&results)?;
     let path = repo.write_json(REPORT, &results)?;
     let met = results.iter().filter(|result| result.outcome == Outcome::Ok).count();
@@ -152,6 +153,12 @@ fn judge(comparison: &Comparison, measured: Option<Span>) -> Measured {
         close,
         outcome,
     }
+}
+
+/// A row that no benchmark measures.
+fn unmeasured(row: u32) -> Measured {
+    let (what, target) = ("no benchmark of this row", String::new());
+    Measured { row, what, target, measured: None, close: false, outcome: Outcome::Missing }
 }
 
 fn print(results: &[Measured]) -> Result<(), TaskError> {

@@ -94,6 +94,8 @@ pub(super) fn build(
                 );
                 None
             }
+            // If nothing was built, that has been said already.
+            Known::Absent if tests.count() == 0 => None,
             Known::Absent => {
                 report.finding(
                     &test.place,

@@ -192,6 +192,17 @@ impl<L: Locks> Mailbox<L> {
         sought
     }
 
+    /// Takes the message of that number, on whichever side it is.
+    pub(crate) fn take_next(&self, seq: u64, seek: &Seek<'_>) -> Found {
+        {
+            let mut out = self.output.lock.lock();
+            self.input.lock().drain_into(&mut out);
+        }
+        let sought = self.take(seq, seek);
+        sought.wakes.into_iter().for_each(Waker::wake);
+        sought.found
+    }
+
     /// A message that was taken goes back to its place, as if it had not been.
     pub(crate) fn put_back(&self, entry: Entry) {
         let wake = {

@@ -4,7 +4,12 @@
 
 mod bind;
 mod books;
+mod correction;
 mod floor;
+mod group;
+mod lease;
 mod publish;
 mod recv;
+mod request;
+mod shapes;
 mod support;

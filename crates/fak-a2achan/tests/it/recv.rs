@@ -106,6 +106,7 @@ fn held_copies_of_a_publication_count() {
     assert!(stats.is_conserved());
 }
 
+/// §2.5, §4.2: what a deadline or a cancellation ends, and what a time to live does.
 #[test]
 fn time_to_live_and_deadlines() {
     let world = World::new();

@@ -13,8 +13,8 @@ use parking_lot::{Condvar, Mutex};
 
 use super::entry::AuditEntry;
 use crate::seams::{Auditor, Reservation};
+use crate::shard::{SHARDS, here};
 
-const SHARDS: usize = 8;
 /// Principals whose incarnations differ by a multiple of this share one allowance.
 const ALLOWANCES: usize = 4096;
 
@@ -62,18 +62,6 @@ struct Shard {
 struct Signal {
     dirty: bool,
     closed: bool,
-}
-
-thread_local! {
-    /// Never read: its address tells threads apart.
-    static SPOT: u8 = const { 0 };
-}
-
-/// The shard of this thread.
-fn here() -> usize {
-    let address = SPOT.with(|spot| std::ptr::from_ref(spot).addr() as u64);
-    // Fibonacci hashing; the top three bits.
-    (address.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 61) as usize
 }
 
 impl Queue {

@@ -12,6 +12,7 @@ fn group(size: u32) -> Group {
     Group::new(GroupSpec::new(id(0), (0..size).map(|n| Member::new(id(n))).collect())).unwrap()
 }
 
+/// §6.10.
 #[test]
 fn a_hundred_thousand_members_and_a_million_edges() {
     let size = 100_000;
@@ -32,6 +33,7 @@ fn a_hundred_thousand_members_and_a_million_edges() {
     assert!(TopoError::Cycle { members }.to_string().len() < 2_000);
 }
 
+/// §6.8, §6.10: a cycle is named in order, however long.
 #[test]
 fn a_chain_of_a_million_closed_into_a_ring_names_all_of_it() {
     let size = 1_000_000;

@@ -69,7 +69,7 @@ fn lanes_that_may_and_may_not_run_together() {
     assert_eq!(fak(&["lanes", "check", table, "--lane", "docs", "--lane", "cmd"]).status, 0);
     let ran = fak(&["lanes", "check", table, "--lane", "docs", "--lane", "release"]);
     assert_eq!(ran.status, 1);
-    assert_eq!(ran.out, "\"docs\" and \"release\" may not run together: one of them runs alone\n");
+    assert_eq!(ran.out, "conflict: lanes \"docs\" and \"release\": one of them runs alone\n");
     assert_eq!(fak(&["lanes", "check", table, "--lane", "nowhere"]).status, 2);
 }
 
@@ -137,4 +137,103 @@ fn a_journal_is_checked_and_a_tampered_one_refused() {
     let shown = fak(&["journal", "show", "examples/peer/journals/journal-a.json", "--json"]);
     assert_eq!(shown.out.lines().count(), 12);
     assert_eq!(fak(&["journal", "verify", "no/such.json"]).status, 2);
+}
+
+const RECORD: &str = r#"{
+  "schema": "fak.shared-task.v1", "task_id": "task_demo",
+  "rev": "sha256:0000000000000000000000000000000000000000000000000000000000000000",
+  "state": "working", "title": "first",
+  "body_ref": {"kind": "cas", "digest": "sha256:7743ce348d9284d677a185f33295b92266cc435a5b5f775029b300066d26693a",
+               "bytes": 5, "taint": "tainted", "scope": "fleet", "durability": "session"},
+  "artifacts": [], "notes": [], "open_decisions": [],
+  "updated_by": {"kind": "agent", "id": "planner"}, "updated_at": "2026-01-01T00:00:00Z"
+}"#;
+
+fn title(title: &str) -> String {
+    format!(
+        r#"{{"schema": "fak.shared-patch.v1", "task_id": "task_demo", "base_rev": "", "actor": {{"kind": "agent", "id": "planner"}},
+            "scope": "fleet", "durability": "session", "ops": [{{"op": "replace", "path": "/title", "value": "{title}"}}], "message": "m"}}"#
+    )
+}
+
+#[test]
+fn a_record_in_a_file_is_patched_and_shown() {
+    let scratch = Scratch::new("task");
+    scratch
+        .write("record.json", RECORD)
+        .write("second.json", title("second"))
+        .write("third.json", title("third"));
+    assert_eq!(scratch.fak(&["task", "new", "record.json", "--journal", "j.json"]).status, 0);
+    assert_eq!(scratch.fak(&["task", "new", "record.json", "--journal", "j.json"]).status, 2);
+    let planner = ["--as", "planner", "--fleet", "f1"];
+    let apply = |patch: &str, base: &str| {
+        scratch.fak(&[&["task", "apply", "j.json", patch, "--base", base][..], &planner].concat())
+    };
+    let accepted = apply("second.json", "current");
+    assert_eq!((accepted.status, accepted.out.as_str()), (0, "accepted, task_demo at revision 1\n"));
+    let conflict = apply("third.json", "0");
+    assert_eq!(conflict.status, 1);
+    assert_eq!(
+        conflict.out,
+        "conflict STALE_BASE, task_demo at revision 1\n  at        /title\n  base      \"first\"\n  current   \"second\"\n  \
+         proposed  \"third\"\n  next      rebase_or_human_decide\n"
+    );
+    let view = scratch.fak(&[&["task", "view", "j.json", "--json"][..], &planner].concat());
+    let view: Value = serde_json::from_str(&view.out).unwrap();
+    assert_eq!((&view["revision"], &view["record"]["title"]), (&1.into(), &"second".into()));
+    let log = scratch.fak(&[&["task", "log", "j.json"][..], &planner].concat());
+    assert!(log.out.ends_with("1 events, 0 hidden, the chain verifies\n"), "{}", log.out);
+    // Another's name, and a reader of another fleet, are refused by the kernel.
+    let other = scratch.fak(&[
+        "task",
+        "apply",
+        "j.json",
+        "third.json",
+        "--as",
+        "runner",
+        "--fleet",
+        "f1",
+        "--base",
+        "1",
+    ]);
+    assert_eq!(other.status, 1);
+    assert!(other.out.starts_with("deny TRUST_VIOLATION"), "{}", other.out);
+    let foreign =
+        scratch.fak(&["task", "view", "j.json", "--as", "x", "--fleet", "f2", "--store-fleet", "f1"]);
+    assert_eq!((foreign.status, foreign.out.contains("second")), (1, false));
+    assert_eq!(scratch.fak(&["journal", "verify", "j.json"]).status, 0);
+    assert!(
+        scratch.fak(&["journal", "load", "j.json"]).out.contains("task_demo at revision 1, second, working")
+    );
+    // A refused patch leaves the file as it was.
+    assert_eq!(scratch.fak(&["journal", "show", "j.json"]).out.lines().count(), 1);
+}
+
+#[test]
+fn a_policy_is_checked_and_tried_on_scenarios() {
+    let scratch = Scratch::new("policy");
+    scratch
+        .write("holds.json", HOLDS)
+        .write("good.toml", "version = 1\n[[allow]]\ntool = \"ref.widen\"\n")
+        .write(
+            "deny.toml",
+            "version = 1\n[[allow]]\ntool = \"*\"\n[[deny]]\ntool = \"ref.widen\"\nagent = \"a*\"\n",
+        )
+        .write("typo.toml", "version = 1\n[[allow]]\ntool = \"*\"\n[[deny]]\ntool = \"a2a.publsh\"\n")
+        .write("key.toml", "version = 1\n[[deny]]\ntol = \"a2a.send\"\n");
+    assert_eq!(scratch.fak(&["policy", "lint", "good.toml"]).status, 0);
+    let typo = scratch.fak(&["policy", "lint", "typo.toml"]);
+    assert_eq!(typo.status, 1);
+    assert!(typo.out.contains("did you mean \"a2a.publish\""), "{}", typo.out);
+    let key = scratch.fak(&["policy", "lint", "key.toml"]);
+    assert_eq!(key.status, 2);
+    assert!(
+        key.err.contains("key.toml:3:1: deny[1].tol: unknown key \"tol\", did you mean \"tool\""),
+        "{}",
+        key.err
+    );
+    assert_eq!(scratch.fak(&["policy", "test", "good.toml", "holds.json"]).status, 0);
+    let denied = scratch.fak(&["policy", "test", "deny.toml", "holds.json"]);
+    assert_eq!(denied.status, 1);
+    assert!(denied.out.contains("deny POLICY_BLOCK by policy"), "{}", denied.out);
 }

@@ -7,11 +7,11 @@ mod path;
 mod table;
 mod taxonomy;
 mod text;
+mod together;
 
-pub use decide::{
-    Conflict, Decision, InTheWay, LaneRequest, LiveLease, Region, Together, Why, decide, run_together,
-};
+pub use decide::{Conflict, Decision, InTheWay, LaneRequest, LiveLease, Region, Why, decide};
 pub use lint::{Duplicate, Lint, Overlap};
 pub use path::{Glob, LanePath, Meeting, PathFault, Tree};
 pub use table::{LeaseTable, Standing};
 pub use taxonomy::{Lane, LaneSpec, Listing, Note, Taxonomy};
+pub use together::{Together, run_together};

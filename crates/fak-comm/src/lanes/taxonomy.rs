@@ -12,6 +12,9 @@ use crate::error::{CommError, Place};
 /// Most lanes and trees of a taxonomy: the lint compares them in pairs.
 const MAX_LANES: usize = 4_096;
 
+/// Most globs of all trees together: the lint compares them in pairs.
+const MAX_TREE_GLOBS: usize = 16_384;
+
 /// A name as a list gives it, with its line when it came as text.
 #[derive(Clone, Debug, Eq, PartialEq, serde::Serialize)]
 pub struct Listing {
@@ -98,6 +101,14 @@ impl Taxonomy {
         let mentions = concurrent.len().saturating_add(exclusive.len()).saturating_add(trees.len());
         if mentions > MAX_LANES {
             return Err(fault(None, "lanes", format!("{mentions} names, expected at most {MAX_LANES}")));
+        }
+        let globs: usize = trees.iter().map(|(_, globs)| globs.len()).sum();
+        if globs > MAX_TREE_GLOBS {
+            return Err(fault(
+                None,
+                "lanes.trees",
+                format!("{globs} globs, expected at most {MAX_TREE_GLOBS}"),
+            ));
         }
         let mut taxonomy = Self::default();
         for (list, names, alone) in
@@ -220,5 +231,8 @@ mod tests {
         assert_eq!(Taxonomy::new(spec(&many, &[])).unwrap_err().kind(), "lanes");
         let globs = vec!["a"; 257];
         assert_eq!(Taxonomy::new(spec(&["a"], &[("a", &globs)])).unwrap_err().kind(), "lanes");
+        let names: Vec<String> = (0..65).map(|n| format!("l{n}")).collect();
+        let trees: Vec<(&str, &[&str])> = names.iter().map(|name| (name.as_str(), &globs[..256])).collect();
+        assert_eq!(Taxonomy::new(spec(&[], &trees)).unwrap_err().kind(), "lanes");
     }
 }

@@ -122,6 +122,30 @@ fn i09_dropping_a_wait_leaves_the_missing_as_they_were() {
     assert!(barrier.report().complete);
 }
 
+/// A waker that does nothing, to see who keeps it.
+struct Kept;
+
+impl std::task::Wake for Kept {
+    fn wake(self: Arc<Self>) {}
+}
+
+#[test]
+fn a_dropped_wait_leaves_nothing_behind() {
+    let world = World::new();
+    let [a, _b] = world.attach_all(["a", "b"]);
+    let barrier = world.comm.barrier(group(&["a", "b"]));
+    let kept = Arc::new(Kept);
+    let waker = Waker::from(kept.clone());
+    let deadline = world.clock.now().after(Duration::from_secs(1));
+    let mut wait = barrier.wait(&a, Some(deadline));
+    for _ in 0..3 {
+        assert!(std::pin::Pin::new(&mut wait).poll(&mut Context::from_waker(&waker)).is_pending());
+    }
+    assert!(Arc::strong_count(&kept) > 2);
+    drop(wait);
+    assert_eq!(Arc::strong_count(&kept), 2, "neither the barrier nor the timer keeps the waker");
+}
+
 /// I10: one dead member does not hold the wave.
 #[test]
 fn i10_a_deadline_names_the_missing_and_a_detach_completes() {

@@ -31,6 +31,19 @@ fn winners_are_the_very_part_with_the_taint_of_all() {
 }
 
 #[test]
+fn a_trusted_winner_takes_the_taint_of_the_parts_it_won_over() {
+    let world = World::new();
+    let [a, b, c] = world.attach_all(["a", "b", "c"]);
+    let trusted = |agent, text| world.kernel.label(&shared(agent, text), Taint::Trusted).unwrap();
+    let all = [trusted(&a, "yes"), trusted(&b, "yes"), trusted(&c, "yes")];
+    let winner = |parts: &[Ref]| gather(&world, &a, parts, Reduction::First).allowed().unwrap().output;
+    assert_eq!(winner(&all).taint(), Taint::Trusted);
+    let mixed = [all[0].clone(), all[1].clone(), shared(&c, "yes")];
+    assert_eq!(winner(&mixed).taint(), Taint::Tainted);
+    assert!(winner(&mixed).is_owned_by(a.principal()));
+}
+
+#[test]
 fn made_values_are_the_gatherers_private_and_widen_only_if_all_parts_are_its_own() {
     let world = World::new();
     let [a, b, c] = world.attach_all(["a", "b", "c"]);

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use fak_abi::{
-    Act, Adjudicator, Capability, Desk, Emitter, Event, EventKind, EventKinds, Opinion, Reason, RungName,
-    ShareScope, Site, Taint, ToolCall,
+    Act, Address, Adjudicator, Capability, Desk, Emitter, Event, EventKind, EventKinds, Opinion, Reason,
+    RungName, ShareScope, Site, Taint, ToolCall,
 };
 use fak_adjudicate::Rank;
 use proptest::prelude::*;
@@ -187,6 +187,20 @@ fn what_was_admitted_before_the_refusal_is_withdrawn_one_by_one() {
     assert_eq!(answer.verdict().by(), "test/not");
     assert_eq!(withdrawn.load(Ordering::SeqCst), 2);
     assert_eq!((world.inboxes.queued(), world.inboxes.claimed()), (0, 0));
+}
+
+#[test]
+fn a_recipient_that_was_detached_is_absent() {
+    let world = World::new();
+    let [a, b] = world.attach_all(["a", "b"]);
+    let (body, name) = (shared(&a, "x"), id("g"));
+    let call = ToolCall::new(&a, Act::Broadcast).args(&body).address(Address::Group(&name, 0));
+    let call = call.recipient(Some(b.principal()));
+    assert!(a.decide(&call).is_allow());
+    world.kernel.detach(&id("b")).unwrap();
+    assert_eq!(denies(&a.decide(&call), Reason::Misroute), "comm/absent");
+    let nowhere = ToolCall::new(&a, Act::Broadcast).args(&body).recipient(Some(a.principal()));
+    assert_eq!(denies(&a.decide(&nowhere), Reason::Malformed), "comm/malformed");
 }
 
 #[test]

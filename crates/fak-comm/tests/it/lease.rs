@@ -151,6 +151,19 @@ fn a_token_of_another_arbiter_or_incarnation_is_refused() {
 }
 
 #[test]
+fn two_arbiters_of_one_kernel_do_not_know_each_others_tokens() {
+    let other = std::sync::Arc::new(fak_comm::LaneArbiter::new(crate::support::LANES.parse().unwrap()));
+    let driver = other.clone();
+    let world = World::with(|builder| builder.driver(driver));
+    let [a] = world.attach_all(["a"]);
+    let ours = taken(lane(&world, &a, "docs"));
+    let theirs = taken(other.lease(&a, LaneRequest::Lane("docs"), TTL));
+    assert_eq!(ours.fence(), theirs.fence());
+    assert!(other.check(&a, &theirs, "docs/x").is_allow());
+    assert_eq!(denies(&other.check(&a, &ours, "docs/x").verdict(), Reason::TrustViolation), "lanes/holder");
+}
+
+#[test]
 fn a_split_is_leased_whole_or_not_at_all() {
     let world = World::new();
     let [a, b] = world.attach_all(["a", "b"]);

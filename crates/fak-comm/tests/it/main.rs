@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "tests")]
 
 mod barrier;
+mod bus;
 mod gather;
 mod hand;
 mod lease;

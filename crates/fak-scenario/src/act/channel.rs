@@ -40,13 +40,13 @@ pub(crate) enum ChannelAct {
     /// `status` of a worker (§4.9).
     Status { status: StatusSpec },
     /// `correct` a worker (§4.9).
-    Correct { request: CorrectionSpec, name: Option<String> },
+    Correct { request: CorrectionSpec, name: String },
     /// `receive_correction` (§4.9).
-    ReceiveCorrection { name: Option<String> },
+    ReceiveCorrection { name: String },
     /// `ack` a correction (§4.9).
-    Ack { action: String, name: Option<String> },
+    Ack { action: ActionSpec, name: String },
     /// `observe` an acknowledgement (§4.9).
-    Observe { name: Option<String> },
+    Observe { name: String },
 }
 
 /// The members of a worker status (§4.9).
@@ -63,7 +63,7 @@ pub(crate) struct StatusSpec {
     /// Whether it is live.
     pub(crate) live: bool,
     /// The rising number.
-    pub(crate) seq: u64,
+    pub(crate) seq: i64,
     /// What it did last.
     pub(crate) last_action: String,
 }
@@ -87,4 +87,23 @@ pub(crate) struct CorrectionSpec {
     pub(crate) status_digest: Option<String>,
     /// A ceiling below the default one.
     pub(crate) max_bytes: Option<u64>,
+}
+
+/// What a worker does next.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct ActionSpec {
+    /// In words.
+    pub(crate) summary: String,
+    /// The worker it says acts; as the correction has it if absent, and so the others.
+    pub(crate) worker_id: Option<String>,
+    /// The issue.
+    pub(crate) issue: Option<i64>,
+    /// The task.
+    pub(crate) task_id: Option<String>,
+    /// The lane.
+    pub(crate) lane: Option<String>,
+    /// The correction it says it reflects.
+    pub(crate) correction_id: Option<String>,
+    /// The status that correction cited.
+    pub(crate) status_digest: Option<String>,
 }

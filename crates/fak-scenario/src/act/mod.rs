@@ -42,6 +42,23 @@ impl Address {
     }
 }
 
+impl std::fmt::Display for Address {
+    /// With the id quoted and escaped, so that it cannot fake the text around it.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}:{:?}", self.locale, self.id)
+    }
+}
+
+impl std::fmt::Display for Actor {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Agent(name) => write!(f, "{name}"),
+            Self::Stranger(name) => write!(f, "?{name}"),
+            Self::Host => write!(f, "(host)"),
+        }
+    }
+}
+
 /// Where the bytes of a body come from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Source {
@@ -127,7 +144,5 @@ pub(crate) enum Act {
         by: Actor,
         /// The act in question.
         of: Box<Act>,
-        /// Its shape, for the name.
-        shape: &'static ActShape,
     },
 }

@@ -1,5 +1,7 @@
 //! The acts on the shared record and the space (§5).
 
+use fak_sharedtask::Patch;
+
 use super::{Body, RawJson};
 
 /// An act on the record or the space.
@@ -8,7 +10,7 @@ pub(crate) enum RecordAct {
     /// `create` a record.
     Create { record: RawJson },
     /// `patch` a record.
-    Patch { patch: RawJson, key: Option<String> },
+    Patch { patch: Box<Patch>, base: Base, key: Option<String> },
     /// `approve` a held patch (§5.7).
     Approve { task: String, decision: String },
     /// `reject` a held patch (§5.7).
@@ -35,6 +37,17 @@ pub(crate) enum RecordAct {
     Delete { key: String, version: u64, scope: Option<fak_abi::ShareScope> },
     /// `list` cells (§5.11).
     List { prefix: String, scope: Option<fak_abi::ShareScope> },
+}
+
+/// The base of a patch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Base {
+    /// As it stands in the patch.
+    Written,
+    /// `"@current"`: the revision in force when the step is performed.
+    Current,
+    /// `"@0"`, `"@1"`, …: the revision of that number.
+    Number(usize),
 }
 
 /// What a watch follows.

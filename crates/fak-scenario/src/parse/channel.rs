@@ -7,7 +7,7 @@ use super::{
     names::{Kept, Names},
     parts::{address, body, inbox, optional_count, optional_text, text},
 };
-use crate::act::{ChannelAct, CorrectionSpec, StatusSpec};
+use crate::act::{ActionSpec, ChannelAct, CorrectionSpec, StatusSpec};
 
 pub(super) fn act(names: &mut Names, name: &str, fields: &mut Fields<'_>) -> Parsed<Option<ChannelAct>> {
     Ok(Some(match name {
@@ -66,18 +66,38 @@ pub(super) fn act(names: &mut Names, name: &str, fields: &mut Fields<'_>) -> Par
         "status" => ChannelAct::Status { status: status(fields.required("status")?)? },
         "correct" => ChannelAct::Correct {
             request: correction(fields.required("request")?)?,
-            name: correction_name(names, fields)?,
+            name: correction_name(fields)?,
         },
-        "receive_correction" => ChannelAct::ReceiveCorrection { name: correction_name(names, fields)? },
-        "ack" => ChannelAct::Ack { action: text(fields, "action")?, name: correction_name(names, fields)? },
-        "observe" => ChannelAct::Observe { name: correction_name(names, fields)? },
+        "receive_correction" => ChannelAct::ReceiveCorrection { name: correction_name(fields)? },
+        "ack" => {
+            ChannelAct::Ack { action: action(fields.required("action")?)?, name: correction_name(fields)? }
+        }
+        "observe" => ChannelAct::Observe { name: correction_name(fields)? },
         _ => return Ok(None),
     }))
 }
 
-/// `as` of a correction's acts: the first use gives the name.
-fn correction_name(names: &mut Names, fields: &mut Fields<'_>) -> Parsed<Option<String>> {
-    fields.optional("as").map(|cursor| names.give(Kept::Correction, cursor)).transpose()
+/// `as` of a correction's acts: the first use gives the name; without it there is one correction at a time.
+fn correction_name(fields: &mut Fields<'_>) -> Parsed<String> {
+    Ok(optional_text(fields, "as")?.unwrap_or_default())
+}
+
+/// A worker's next action: a summary, or an object of it and what it says otherwise than the correction.
+fn action(cursor: Cursor<'_>) -> Parsed<ActionSpec> {
+    if let Some(summary) = cursor.value().as_str() {
+        return Ok(ActionSpec { summary: summary.to_owned(), ..ActionSpec::default() });
+    }
+    let known = ["summary", "worker_id", "issue", "task_id", "lane", "correction_id", "status_digest"];
+    let mut fields = closed(cursor, &known)?;
+    Ok(ActionSpec {
+        summary: text(&mut fields, "summary")?,
+        worker_id: optional_text(&mut fields, "worker_id")?,
+        issue: fields.optional("issue").map(Cursor::i64).transpose()?,
+        task_id: optional_text(&mut fields, "task_id")?,
+        lane: optional_text(&mut fields, "lane")?,
+        correction_id: optional_text(&mut fields, "correction_id")?,
+        status_digest: optional_text(&mut fields, "status_digest")?,
+    })
 }
 
 fn status(cursor: Cursor<'_>) -> Parsed<StatusSpec> {
@@ -85,14 +105,14 @@ fn status(cursor: Cursor<'_>) -> Parsed<StatusSpec> {
         closed(cursor, &["worker_id", "issue", "task_id", "lane", "live", "seq", "last_action"])?;
     Ok(StatusSpec {
         worker_id: optional_text(&mut fields, "worker_id")?,
-        issue: fields.required("issue")?.i64()?,
+        issue: fields.optional("issue").map(Cursor::i64).transpose()?.unwrap_or_default(),
         task_id: optional_text(&mut fields, "task_id")?.unwrap_or_default(),
-        lane: text(&mut fields, "lane")?,
+        lane: optional_text(&mut fields, "lane")?.unwrap_or_default(),
         live: match fields.optional("live") {
             Some(live) => live.boolean()?,
             None => true,
         },
-        seq: fields.required("seq")?.u64()?,
+        seq: fields.optional("seq").map(Cursor::i64).transpose()?.unwrap_or_default(),
         last_action: optional_text(&mut fields, "last_action")?.unwrap_or_default(),
     })
 }
@@ -113,11 +133,11 @@ fn correction(cursor: Cursor<'_>) -> Parsed<CorrectionSpec> {
     )?;
     Ok(CorrectionSpec {
         orchestrator_id: optional_text(&mut fields, "orchestrator_id")?,
-        worker_id: text(&mut fields, "worker_id")?,
-        issue: fields.required("issue")?.i64()?,
+        worker_id: optional_text(&mut fields, "worker_id")?.unwrap_or_default(),
+        issue: fields.optional("issue").map(Cursor::i64).transpose()?.unwrap_or_default(),
         task_id: optional_text(&mut fields, "task_id")?.unwrap_or_default(),
-        lane: text(&mut fields, "lane")?,
-        message: text(&mut fields, "message")?,
+        lane: optional_text(&mut fields, "lane")?.unwrap_or_default(),
+        message: optional_text(&mut fields, "message")?.unwrap_or_default(),
         status_digest: optional_text(&mut fields, "status_digest")?,
         max_bytes: optional_count(&mut fields, "max_bytes")?,
     })

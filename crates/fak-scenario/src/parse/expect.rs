@@ -49,7 +49,7 @@ fn answer(kind: Kind, cursor: Cursor<'_>) -> Parsed<Answer> {
 }
 
 /// The value for comparison. Its depth is bounded by the reader (§8), so the recursion is.
-pub(super) fn to_serde(value: &json::Value) -> Value {
+pub(crate) fn to_serde(value: &json::Value) -> Value {
     match value.kind() {
         json::Kind::Null => Value::Null,
         json::Kind::Bool(flag) => Value::from(*flag),

@@ -15,6 +15,7 @@ use std::path::{Path, PathBuf};
 
 use fak_abi::json::{self, Cursor, Document, Fields, Lexer};
 
+pub(crate) use self::expect::to_serde;
 use self::names::Names;
 use crate::{
     act::{ActShape, RawJson},

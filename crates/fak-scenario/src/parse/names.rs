@@ -25,8 +25,6 @@ pub(super) enum Kept {
     Lease,
     /// A watch.
     Watch,
-    /// A correction.
-    Correction,
 }
 
 /// The names known so far.
@@ -46,7 +44,6 @@ impl Kept {
             Self::Barrier => "barrier",
             Self::Lease => "lease",
             Self::Watch => "watch",
-            Self::Correction => "correction",
         }
     }
 }

@@ -1,15 +1,16 @@
 //! The arguments of the acts on the record and the space. Records, patches and journals are kept as text: their own crate
 //! reads them.
 
-use fak_abi::json::{Cursor, Fields};
+use fak_abi::json::{self, Cursor, Fields};
+use fak_sharedtask::{Envelope as _, Limits, Patch};
 
 use super::{
-    Parsed, Source, closed,
+    Fault, Parsed, Source, closed,
     names::{Kept, Names},
     parts::{body, optional_text, scope, text},
     rule,
 };
-use crate::act::{JournalSource, RawJson, RecordAct, Watched};
+use crate::act::{Base, JournalSource, RawJson, RecordAct, Watched};
 
 pub(super) fn act(
     source: &Source<'_>,
@@ -19,10 +20,10 @@ pub(super) fn act(
 ) -> Parsed<Option<RecordAct>> {
     Ok(Some(match name {
         "create" => RecordAct::Create { record: source.raw(fields.required("record")?) },
-        "patch" => RecordAct::Patch {
-            patch: source.raw(fields.required("patch")?),
-            key: optional_text(fields, "key")?,
-        },
+        "patch" => {
+            let (patch, base) = patch(source, fields.required("patch")?)?;
+            RecordAct::Patch { patch: Box::new(patch), base, key: optional_text(fields, "key")? }
+        }
         "approve" => RecordAct::Approve { task: text(fields, "task")?, decision: text(fields, "decision")? },
         "reject" => RecordAct::Reject { task: text(fields, "task")?, decision: text(fields, "decision")? },
         "view" => RecordAct::View { task: text(fields, "task")? },
@@ -56,6 +57,39 @@ pub(super) fn act(
         "list" => RecordAct::List { prefix: text(fields, "prefix")?, scope: scope(fields)? },
         _ => return Ok(None),
     }))
+}
+
+/// A patch, whose `base_rev` may name a revision as `"@current"` or `"@0"`, `"@1"`, …
+fn patch(source: &Source<'_>, cursor: Cursor<'_>) -> Parsed<(Patch, Base)> {
+    let RawJson { text, .. } = source.raw(cursor);
+    let base_at = cursor.object()?.optional("base_rev");
+    let named = base_at.and_then(|at| at.value().as_str()?.strip_prefix('@'));
+    let (Some(at), Some(named)) = (base_at, named) else {
+        return Ok((read_patch(source, cursor, &text)?, Base::Written));
+    };
+    let base = match named.parse() {
+        Ok(number) => Base::Number(number),
+        Err(_) if named == "current" => Base::Current,
+        Err(_) => {
+            return Err(at.invalid("a digest, \"@current\", or \"@\" and the number of a revision").into());
+        }
+    };
+    // An empty base reads as none, and is replaced when the patch is performed. The blanks keep every place.
+    let start = at.value().offset().saturating_sub(cursor.value().offset());
+    let width = named.len() + "\"@\"".len();
+    let (before, rest) = text.split_at_checked(start).unwrap_or((&text, ""));
+    let after = rest.get(width..).unwrap_or_default();
+    let text = format!("{before}\"\"{:blanks$}{after}", "", blanks = width.saturating_sub(2));
+    Ok((read_patch(source, cursor, &text)?, base))
+}
+
+/// Reads a patch, with errors placed in the scenario.
+fn read_patch(source: &Source<'_>, cursor: Cursor<'_>, text: &str) -> Parsed<Patch> {
+    Patch::parse(text.as_bytes(), &Limits::default()).map_err(|error| {
+        let here = cursor.invalid("");
+        let origin = json::Place::of(source.text.as_bytes(), cursor.value().offset());
+        Fault::Here(error.within(origin, here.path()), None)
+    })
 }
 
 /// A saved name, `{"file": …}`, or the journal itself.

@@ -114,5 +114,5 @@ fn explain(source: &Source<'_>, names: &mut Names, of: Cursor<'_>) -> Parsed<Act
     }
     let by = actor(names, shape, of)?;
     let act = act(source, names, shape, &by, of)?;
-    Ok(Act::Explain { by, of: Box::new(act), shape })
+    Ok(Act::Explain { by, of: Box::new(act) })
 }

@@ -1,20 +1,27 @@
 //! What stands before the steps: header, agents, rules, bounds, lanes, topology, store, records, clock.
 
+use std::num::NonZeroU32;
+
 use fak_abi::{
-    CapSet, Capability, ShareScope, Timestamp,
-    json::{Cursor, Fields, nearest},
+    CapSet, Capability, Id, PrincipalKind, PrincipalSpec, ShareScope, Timestamp,
+    json::{Cursor, Fields, Kind, nearest},
 };
+use fak_adjudicate::Policy;
+use fak_agenttopo::Topology;
+use fak_comm::{CommError, LaneSpec, Listing, Taxonomy};
+use fak_sharedtask::ApprovalRule;
 
 use super::{
     Fault, Parsed, Source, closed, fault,
-    parts::{optional_count, optional_text, text, texts, word},
+    parts::{optional_count, optional_text, texts, word},
     record::file_member,
     rule,
 };
 use crate::{
     act::RawJson,
-    error::Problem,
-    model::{AgentSpec, Attached, Lanes, Limits, Rate, Setup, StoreSpec, TopologySpec},
+    error::{Problem, ScenarioError},
+    load::read_policy,
+    model::{AgentSpec, Limits, Rate, Setup, StoreSpec},
 };
 
 /// The members of a scenario.
@@ -53,17 +60,17 @@ pub(super) fn setup(source: &Source<'_>, fields: &mut Fields<'_>) -> Parsed<Setu
         }
     }
     Ok(Setup {
-        policy: fields.optional("policy").map(|cursor| attached(source, cursor)).transpose()?,
+        policy: fields.optional("policy").map(|cursor| policy(source, cursor)).transpose()?,
         limits: match fields.optional("limits") {
             Some(cursor) => limits(cursor)?,
             None => Limits::default(),
         },
         lanes: fields.optional("lanes").map(|cursor| lanes(source, cursor)).transpose()?,
         topology: match fields.optional("topology") {
-            Some(cursor) => Some(topology(source, &agents, cursor)?),
+            Some(cursor) => Some(topology(&agents, cursor)?),
             None => None,
         },
-        store: store(source, &agents, fields.optional("store"))?,
+        store: store(&agents, fields.optional("store"))?,
         tasks: match fields.optional("tasks") {
             Some(cursor) => tasks(source, cursor)?,
             None => Vec::new(),
@@ -80,42 +87,50 @@ pub(super) fn setup(source: &Source<'_>, fields: &mut Fields<'_>) -> Parsed<Setu
 }
 
 fn agent(name: &str, cursor: Cursor<'_>) -> Parsed<AgentSpec> {
-    if name.starts_with('?') || name.is_empty() {
-        return Err(rule(cursor, "an agent's name has at least one character and does not start with \"?\""));
+    if name.starts_with('?') {
+        return Err(rule(
+            cursor,
+            "an agent's name does not start with \"?\": that is for principals never attached",
+        ));
     }
     let mut fields = closed(cursor, &["kind", "fleet", "tenant", "trace_id", "caps"])?;
-    let human = match fields.optional("kind") {
-        Some(kind) => kind.one_of(&[("agent", false), ("human", true)])?,
-        None => false,
+    let kind = match fields.optional("kind") {
+        Some(kind) => word(kind, PrincipalKind::ALL, |kind| kind.name())?,
+        None => PrincipalKind::Agent,
     };
+    let mut caps = CapSet::NONE;
+    for cap in fields.required("caps")?.array()? {
+        caps = caps.with(word(cap, Capability::ALL, |cap| cap.name())?);
+    }
+    let mut part = |name| fields.optional(name).map(id).transpose();
     Ok(AgentSpec {
         name: name.to_owned(),
-        human,
-        fleet: optional_text(&mut fields, "fleet")?,
-        tenant: optional_text(&mut fields, "tenant")?,
-        trace_id: optional_text(&mut fields, "trace_id")?.unwrap_or_else(|| format!("trace-{name}")),
-        caps: {
-            let mut caps = CapSet::NONE;
-            for cap in fields.required("caps")?.array()? {
-                caps = caps.with(word(cap, Capability::ALL, |cap| cap.name())?);
-            }
-            caps
+        principal: PrincipalSpec {
+            id: Id::new(name).map_err(|error| rule(cursor, format!("an agent's name: {error}")))?,
+            kind,
+            fleet: part("fleet")?,
+            tenant: part("tenant")?,
+            trace: part("trace_id")?,
+            caps,
         },
     })
 }
 
-/// Text inline, or `{"file": …}`.
-fn attached(source: &Source<'_>, cursor: Cursor<'_>) -> Parsed<Attached> {
-    Ok(match file_member(cursor)? {
+/// An id.
+fn id(cursor: Cursor<'_>) -> Parsed<Id> {
+    Id::new(cursor.string()?).map_err(|error| rule(cursor, error.to_string()))
+}
+
+/// A policy inline, or in a file: TOML, or JSON if its name says so.
+fn policy(source: &Source<'_>, cursor: Cursor<'_>) -> Parsed<Policy> {
+    let parsed = match file_member(cursor)? {
         Some(file) => {
             let (path, text) = source.file(file)?;
-            Attached { path, text, line: 1 }
+            read_policy(&path, &text)
         }
-        None => {
-            let RawJson { text, line } = source.raw(cursor);
-            Attached { path: source.path.to_owned(), text, line }
-        }
-    })
+        None => Policy::from_value(&source.path.display().to_string(), source.text, cursor.value()),
+    };
+    parsed.map_err(|error| Fault::Elsewhere(error.into()))
 }
 
 fn limits(cursor: Cursor<'_>) -> Parsed<Limits> {
@@ -143,29 +158,44 @@ fn limits(cursor: Cursor<'_>) -> Parsed<Limits> {
 
 fn rate(cursor: Cursor<'_>) -> Parsed<Rate> {
     let mut fields = closed(cursor, &["burst", "per_ms"])?;
-    let positive = |cursor: Cursor<'_>| match cursor.u64()? {
-        0 => Err(Fault::from(cursor.invalid("a number of at least 1"))),
-        number => Ok(number),
-    };
-    Ok(Rate { burst: positive(fields.required("burst")?)?, per_ms: positive(fields.required("per_ms")?)? })
+    let burst = fields.required("burst")?;
+    let per = fields.required("per_ms")?;
+    Ok(Rate {
+        burst: u32::try_from(burst.u64()?)
+            .ok()
+            .and_then(NonZeroU32::new)
+            .ok_or_else(|| burst.invalid("a number from 1 to 4294967295"))?,
+        per_ms: match per.u64()? {
+            0 => return Err(per.invalid("a number of at least 1").into()),
+            number => number,
+        },
+    })
 }
 
-fn lanes(source: &Source<'_>, cursor: Cursor<'_>) -> Parsed<Lanes> {
-    if file_member(cursor)?.is_some() {
-        return Ok(Lanes::File(attached(source, cursor)?));
+fn lanes(source: &Source<'_>, cursor: Cursor<'_>) -> Parsed<Taxonomy> {
+    if let Some(file) = file_member(cursor)? {
+        let (path, text) = source.file(file)?;
+        return text.parse().map_err(|error: CommError| {
+            Fault::Elsewhere(ScenarioError::File { path, problem: error.to_string() })
+        });
     }
     let mut fields = closed(cursor, &["concurrent", "exclusive", "trees"])?;
     let mut trees = Vec::new();
     if let Some(cursor) = fields.optional("trees") {
         for (lane, globs) in cursor.entries()? {
-            trees.push((lane.to_owned(), texts(globs)?));
+            trees.push((lane.into(), listings(globs)?));
         }
     }
-    let mut names = |name| fields.optional(name).map_or_else(|| Ok(Vec::new()), texts);
-    Ok(Lanes::Inline { concurrent: names("concurrent")?, exclusive: names("exclusive")?, trees })
+    let mut names = |name| fields.optional(name).map_or_else(|| Ok(Vec::new()), listings);
+    let spec = LaneSpec { concurrent: names("concurrent")?, exclusive: names("exclusive")?, trees };
+    Taxonomy::new(spec).map_err(|error| rule(cursor, error.to_string()))
 }
 
-fn topology(source: &Source<'_>, agents: &[AgentSpec], cursor: Cursor<'_>) -> Parsed<TopologySpec> {
+fn listings(cursor: Cursor<'_>) -> Parsed<Vec<Listing>> {
+    Ok(texts(cursor)?.iter().map(|text| text.as_str().into()).collect())
+}
+
+fn topology(agents: &[AgentSpec], cursor: Cursor<'_>) -> Parsed<Topology> {
     let mut fields = closed(cursor, &["name", "edges"])?;
     let mut edges = Vec::new();
     for edge in fields.required("edges")?.array()? {
@@ -175,13 +205,13 @@ fn topology(source: &Source<'_>, agents: &[AgentSpec], cursor: Cursor<'_>) -> Pa
         };
         edges.push((known(agents, *from)?, known(agents, *to)?));
     }
-    Ok(TopologySpec { name: text(&mut fields, "name")?, edges, line: source.raw(cursor).line })
+    Topology::over(id(fields.required("name")?)?, &edges).map_err(|error| rule(cursor, error.to_string()))
 }
 
-fn known(agents: &[AgentSpec], cursor: Cursor<'_>) -> Parsed<String> {
+fn known(agents: &[AgentSpec], cursor: Cursor<'_>) -> Parsed<Id> {
     let name = cursor.string()?;
-    if agents.iter().any(|agent| agent.name == name) {
-        return Ok(name.to_owned());
+    if let Some(agent) = agents.iter().find(|agent| agent.name == name) {
+        return Ok(agent.principal.id.clone());
     }
     let known = || agents.iter().map(|agent| agent.name.as_str());
     Err(fault(
@@ -196,9 +226,9 @@ fn known(agents: &[AgentSpec], cursor: Cursor<'_>) -> Parsed<String> {
 }
 
 /// Fleet and tenant default to the only one the agents name.
-fn store(source: &Source<'_>, agents: &[AgentSpec], cursor: Option<Cursor<'_>>) -> Parsed<StoreSpec> {
-    let only = |of: fn(&AgentSpec) -> Option<&String>| {
-        let mut named: Vec<&String> = agents.iter().filter_map(of).collect();
+fn store(agents: &[AgentSpec], cursor: Option<Cursor<'_>>) -> Parsed<StoreSpec> {
+    let only = |of: fn(&AgentSpec) -> Option<&Id>| {
+        let mut named: Vec<&Id> = agents.iter().filter_map(of).collect();
         named.sort();
         named.dedup();
         match named.as_slice() {
@@ -207,22 +237,54 @@ fn store(source: &Source<'_>, agents: &[AgentSpec], cursor: Option<Cursor<'_>>) 
         }
     };
     let mut spec = StoreSpec {
-        fleet: only(|agent| agent.fleet.as_ref()),
-        tenant: only(|agent| agent.tenant.as_ref()),
+        fleet: only(|agent| agent.principal.fleet.as_ref()),
+        tenant: only(|agent| agent.principal.tenant.as_ref()),
         ..StoreSpec::default()
     };
     let Some(cursor) = cursor else {
         return Ok(spec);
     };
     let mut fields = closed(cursor, &["fleet", "tenant", "max_scope", "require_approval"])?;
-    spec.fleet = optional_text(&mut fields, "fleet")?.or(spec.fleet);
-    spec.tenant = optional_text(&mut fields, "tenant")?.or(spec.tenant);
+    spec.fleet = fields.optional("fleet").map(id).transpose()?.or(spec.fleet);
+    spec.tenant = fields.optional("tenant").map(id).transpose()?.or(spec.tenant);
     spec.max_scope = match fields.optional("max_scope") {
         Some(cursor) => Some(word(cursor, ShareScope::ALL, |scope| scope.name())?),
         None => None,
     };
-    spec.require_approval = fields.optional("require_approval").map(|cursor| source.raw(cursor));
+    if let Some(cursor) = fields.optional("require_approval") {
+        spec.approval = approval(cursor)?;
+    }
     Ok(spec)
+}
+
+/// `true`, or the rules that require it: `path`, `actor_kind` and `scope`, each a word or a list of them (§5.7).
+fn approval(cursor: Cursor<'_>) -> Parsed<Vec<ApprovalRule>> {
+    match cursor.value().kind() {
+        Kind::Bool(true) => return Ok(vec![ApprovalRule::Always]),
+        Kind::Bool(false) => return Ok(Vec::new()),
+        _ => {}
+    }
+    let mut fields = closed(cursor, &["path", "actor_kind", "scope"])?;
+    let mut rules = Vec::new();
+    for at in one_or_many(fields.optional("path"))? {
+        rules.push(ApprovalRule::Path(at.string()?.to_owned()));
+    }
+    for at in one_or_many(fields.optional("actor_kind"))? {
+        rules.push(ApprovalRule::Actor(word(at, PrincipalKind::ALL, |kind| kind.name())?));
+    }
+    for at in one_or_many(fields.optional("scope"))? {
+        rules.push(ApprovalRule::Scope(word(at, ShareScope::ALL, |scope| scope.name())?));
+    }
+    Ok(rules)
+}
+
+/// A value, or the elements of a list.
+fn one_or_many(cursor: Option<Cursor<'_>>) -> Parsed<Vec<Cursor<'_>>> {
+    Ok(match cursor {
+        None => Vec::new(),
+        Some(cursor) if cursor.value().as_array().is_some() => cursor.array()?.collect(),
+        Some(cursor) => vec![cursor],
+    })
 }
 
 /// A list of records, or a file that holds one.

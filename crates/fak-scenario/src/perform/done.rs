@@ -1,6 +1,6 @@
 //! What came of one act: its answers, what it yields, and what its line says.
 
-use fak_abi::{Explanation, Outcome, Ref, RungName, Verdict, VerdictKind};
+use fak_abi::{Explanation, Outcome, Ref, Verdict, VerdictKind};
 use serde_json::json;
 
 use super::world::Kept;
@@ -17,6 +17,8 @@ pub(super) struct Done {
     pub(super) address: Option<String>,
     /// The rung that decided.
     pub(super) rung: Option<String>,
+    /// The check that refused.
+    pub(super) site: Option<String>,
     /// What else its line says.
     pub(super) note: Option<String>,
     /// Why it could not be tried at all: something it refers to was never kept.
@@ -45,9 +47,13 @@ impl Done {
     pub(super) fn verdict(member: &'static str, verdict: &Verdict) -> Self {
         let mut done = Self::default();
         done.answers.set(member, verdict.kind().name());
-        done.rung(verdict.by());
+        if !verdict.by().is_empty() {
+            done.answers.set("rung", verdict.by());
+            done.rung = Some(verdict.by().to_owned());
+        }
         if let Some(refusal) = verdict.refusal() {
             done.answers.set("reason", refusal.reason.name());
+            done.site = Some(refusal.site.to_string());
             if let Some(ms) = refusal.retry_after_ms {
                 done.answers.set("retry_after", u64::from(ms));
             }
@@ -92,11 +98,6 @@ impl Done {
     /// Why it could not be tried.
     pub(super) fn why(self) -> String {
         self.failure.unwrap_or_default()
-    }
-
-    /// Names the rung that decided.
-    pub(super) fn rung(&mut self, by: RungName) {
-        self.rung = (!by.is_empty()).then(|| by.to_owned());
     }
 
     /// At this address.

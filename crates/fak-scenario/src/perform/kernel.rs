@@ -2,14 +2,18 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
-use fak_abi::{Address, Claim, Gate as _, Id, MetaValue, Outcome, Rider, ShareScope, Tool, ToolCall};
+use fak_abi::{
+    Address, AgentHandle, Claim, Digest, Gate as _, Id, MetaValue, Outcome, Ref, Rider, ShareScope, Tool,
+    ToolCall,
+};
+use fak_adjudicate::Kernel;
 use serde_json::Value;
 
 use super::{
     done::Done,
     world::{Kept, World},
 };
-use crate::act::{Act, Actor, CallArgs, Evidence, KernelAct, RawJson, Subject};
+use crate::act::{Actor, Body, CallArgs, Evidence, KernelAct, RawJson, Subject};
 
 impl World {
     pub(super) fn kernel(&mut self, by: &Actor, act: &KernelAct) -> Done {
@@ -33,7 +37,10 @@ impl World {
                 Done { note: Some(format!("{ms} ms later")), ..Done::host() }
             }
             KernelAct::Audit => self.audit(),
-            _ => Done::failed("not yet"),
+            KernelAct::Held => self.held_messages(by).unwrap_or_else(|done| done),
+            KernelAct::Stats => self.stats(),
+            KernelAct::PoolPut { body } => self.pool_put(by, body).unwrap_or_else(|done| done),
+            KernelAct::PoolGet { text } => self.pool_get(by, text).unwrap_or_else(|done| done),
         }
     }
 
@@ -58,6 +65,18 @@ impl World {
         Ok(Done::outcome(self.kernel.trust(&handle, &body, claim)))
     }
 
+    fn pool_put(&mut self, by: &Actor, body: &Body) -> Result<Done, Done> {
+        let handle = self.handle(by)?;
+        let body = self.body(by, body)?;
+        Ok(pooled(&handle, self.pool.put(&handle, &body)))
+    }
+
+    /// By the digest of the text: whoever asks must know what it asks for.
+    fn pool_get(&mut self, by: &Actor, text: &str) -> Result<Done, Done> {
+        let handle = self.handle(by)?;
+        Ok(pooled(&handle, self.pool.get(&handle, Digest::of(text.as_bytes()))))
+    }
+
     fn read(&mut self, by: &Actor, name: &str) -> Result<Done, Done> {
         let handle = self.handle(by)?;
         let body = self.value(name).map_err(Done::failed)?;
@@ -72,9 +91,25 @@ impl World {
     fn call(
         &mut self,
         by: &Actor,
-        (tool, args, meta): (&str, Option<&CallArgs>, Option<&RawJson>),
+        what: (&str, Option<&CallArgs>, Option<&RawJson>),
         address: Option<&crate::act::Address>,
     ) -> Result<Done, Done> {
+        let ticket = self.with_call(by, what, address, |kernel, call| kernel.submit(call))?;
+        let done = Done::decided(ticket.verdict()).at(what.0);
+        if ticket.verdict().is_allow() {
+            self.tickets.push(ticket);
+        }
+        Ok(done)
+    }
+
+    /// Makes a call of any tool and hands it to `use_it`.
+    pub(super) fn with_call<T>(
+        &mut self,
+        by: &Actor,
+        (tool, args, meta): (&str, Option<&CallArgs>, Option<&RawJson>),
+        address: Option<&crate::act::Address>,
+        use_it: impl FnOnce(&Kernel, &ToolCall<'_>) -> T,
+    ) -> Result<T, Done> {
         let handle = self.handle(by)?;
         let args = match args {
             Some(CallArgs::Body(body)) => Some(self.body(by, body)?),
@@ -96,12 +131,7 @@ impl World {
             Some(Err(_)) => call = call.address(Address::Malformed),
             None => {}
         }
-        let ticket = self.kernel.submit(&call);
-        let done = Done::decided(ticket.verdict()).at(tool);
-        if ticket.verdict().is_allow() {
-            self.tickets.push(ticket);
-        }
-        Ok(done)
+        Ok(use_it(&self.kernel, &call))
     }
 
     fn who(&mut self, by: &Actor) -> Result<Done, Done> {
@@ -127,14 +157,19 @@ impl World {
             Err(error) => Done::failed(error.to_string()),
         }
     }
+}
 
-    /// Every rung's opinion of an act, without doing it.
-    pub(super) fn explain(&mut self, by: &Actor, of: &Act) -> Done {
-        match self.explanation(by, of) {
-            Ok(explanation) => Done::explained(&explanation),
-            Err(done) => done,
+/// A value out of the pool, as its reader sees it.
+fn pooled(handle: &AgentHandle, outcome: Outcome<Ref>) -> Done {
+    let mut done = Done::outcome(outcome);
+    if let Some(Kept::Ref(body)) = &done.yields {
+        let (taint, read) = (body.taint(), handle.read(body).allowed());
+        done.answers.set("taint", taint.name());
+        if let Some(bytes) = read {
+            done.text(&bytes);
         }
     }
+    done
 }
 
 /// What the host did, or why it could not.

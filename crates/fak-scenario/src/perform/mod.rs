@@ -3,12 +3,18 @@
 
 mod channel;
 mod done;
+mod exchange;
+mod explain;
 mod kernel;
 mod log;
+mod record;
+mod steer;
 mod wave;
 mod world;
 
 use std::path::PathBuf;
+
+use fak_adjudicate::Policy;
 
 use self::{done::Done, world::World};
 use crate::{
@@ -23,6 +29,7 @@ use crate::{
 pub struct Performance {
     audit: Option<PathBuf>,
     explain: Explaining,
+    policy: Option<Policy>,
 }
 
 /// Which steps are explained before they are performed (§3.5).
@@ -44,6 +51,12 @@ impl Performance {
         Self { audit: Some(path), ..self }
     }
 
+    /// Performs under this policy instead of the scenario's own: what would it change?
+    #[must_use]
+    pub fn policy(self, policy: Policy) -> Self {
+        Self { policy: Some(policy), ..self }
+    }
+
     /// Explains steps before they are performed.
     #[must_use]
     pub fn explain(self, explain: Explaining) -> Self {
@@ -59,7 +72,7 @@ impl Scenario {
     ///
     /// [`ScenarioError`] if what stands before the steps cannot be set up, or the audit log cannot be written.
     pub fn perform(&self, how: &Performance) -> Result<Report, ScenarioError> {
-        let mut world = World::new(self, how.audit.as_deref())?;
+        let mut world = World::new(self, how)?;
         let mut steps = Vec::with_capacity(self.steps.len());
         for step in &self.steps {
             let wanted = match how.explain {
@@ -92,10 +105,15 @@ impl World {
                 Actor::Stranger(name) => Some(format!("?{name}")),
                 Actor::Host => None,
             },
-            verdict: done.line(),
+            verdict: match done.line() {
+                // What the host does is adjudicated by nobody.
+                line if step.by == Actor::Host && done.rung.is_none() && line == "allow" => "done".to_owned(),
+                line => line,
+            },
             reason: done.answers.text("reason").map(str::to_owned),
             address: done.address,
             rung: done.rung,
+            site: done.site,
             note: done.note,
             explanation,
             mismatches,
@@ -107,8 +125,8 @@ impl World {
             Act::Channel(act) => self.channel(by, act),
             Act::Kernel(act) => self.kernel(by, act),
             Act::Wave(act) => self.wave(by, act),
-            Act::Record(_) => Done::failed("not yet"),
-            Act::Explain { by, of, .. } => self.explain(by, of),
+            Act::Record(act) => self.record(by, act),
+            Act::Explain { by, of } => self.explain(by, of),
         }
     }
 }

@@ -5,8 +5,8 @@ use std::{collections::HashMap, sync::Arc, time::Duration};
 use fak_abi::{AgentHandle, Digest, Id, Outcome, Ref};
 use fak_comm::{
     Barrier, Collective, CollectiveRefusal, Comm, CommError, Communicator, Delivery, Gathered, Group,
-    GroupSpec, LaneArbiter, LaneRequest, LaneSpec, Lease, LeaseRefusal, Leased, Member, Part,
-    PendingDelivery, Reduction, Taxonomy, Witness,
+    GroupSpec, LaneArbiter, LaneRequest, Lease, LeaseRefusal, Leased, Member, Part, PendingDelivery,
+    Reduction, Taxonomy, Witness,
 };
 use serde_json::{Map, Value};
 
@@ -14,10 +14,7 @@ use super::{
     done::Done,
     world::{Kept, World},
 };
-use crate::{
-    act::{Actor, Body, Claim, Colours, MemberSpec, WaveAct},
-    model::Lanes,
-};
+use crate::act::{Actor, Body, Claim, Colours, MemberSpec, WaveAct};
 
 /// What the acts of a wave are done with, and what they have kept.
 pub(super) struct Waves {
@@ -40,27 +37,15 @@ struct Held {
 
 impl Waves {
     /// Nothing yet, over these lanes.
-    pub(super) fn new(lanes: Option<&Lanes>) -> Result<Self, CommError> {
-        let taxonomy = match lanes {
-            None => Taxonomy::default(),
-            Some(Lanes::File(file)) => file.text.parse()?,
-            Some(Lanes::Inline { concurrent, exclusive, trees }) => {
-                let listed = |names: &[String]| names.iter().map(|name| name.as_str().into()).collect();
-                Taxonomy::new(LaneSpec {
-                    concurrent: listed(concurrent),
-                    exclusive: listed(exclusive),
-                    trees: trees.iter().map(|(lane, globs)| (lane.as_str().into(), listed(globs))).collect(),
-                })?
-            }
-        };
-        Ok(Self {
+    pub(super) fn new(lanes: Taxonomy) -> Self {
+        Self {
             comm: Arc::new(Comm::new()),
-            arbiter: Arc::new(LaneArbiter::new(taxonomy)),
+            arbiter: Arc::new(LaneArbiter::new(lanes)),
             groups: HashMap::new(),
             barriers: HashMap::new(),
             leases: HashMap::new(),
             fences: HashMap::new(),
-        })
+        }
     }
 }
 
@@ -106,7 +91,7 @@ impl World {
         Ok(done.at(format!("group:{name:?}")))
     }
 
-    fn communicator(&self, name: &str) -> Result<Communicator, Done> {
+    pub(super) fn communicator(&self, name: &str) -> Result<Communicator, Done> {
         self.waves.groups.get(name).cloned().ok_or_else(|| never("group", name))
     }
 

@@ -1,22 +1,32 @@
 //! What a scenario is performed in: one kernel and what is built into it, the agents' handles, and what steps have kept.
 
-use std::{collections::HashMap, path::Path, sync::Arc};
+use std::{collections::HashMap, sync::Arc, time::Duration};
 
+use fak_a2achan::Message;
 use fak_abi::{
-    AgentHandle, CapSet, Gate as _, Id, PrincipalKind, PrincipalSpec, Ref, ShareScope, Taint, Ticket, Verdict,
+    AgentHandle, CapSet, Claim, Id, PrincipalSpec, Ref, ShareScope, Taint, Testimony, Ticket, ToolCall,
+    Verdict, WitnessResolver,
 };
-use fak_adjudicate::{Kernel, KernelLimits, ManualClock, Rank};
-use fak_agenttopo::{Enforced, Topology};
+use fak_adjudicate::{
+    Kernel, KernelLimits, ManualClock, PolicyRung, Pool, PoolOptions, Rank, RateLimit, RateOptions, RateRung,
+};
+use fak_agenttopo::Enforced;
+use fak_sharedtask::SharedTaskError;
 
 use super::{
+    Performance,
+    channel::Channels,
     done::Done,
+    exchange::Exchanges,
     log::{Log, Tally},
+    record::Records,
+    steer::Steering,
     wave::Waves,
 };
 use crate::{
     act::{Actor, Body, Source, Subject},
     error::{Place, Problem, ScenarioError},
-    model::{AgentSpec, Scenario, TopologySpec},
+    model::{Rate, Scenario},
 };
 
 /// What a step kept with `save`.
@@ -24,13 +34,24 @@ use crate::{
 pub(super) enum Kept {
     /// A value.
     Ref(Ref),
+    /// The decision under which a patch is held.
+    Decision(String),
+    /// A journal.
+    Journal(Vec<u8>),
+    /// A message that was received: its body is a value, and it may be a request to reply to.
+    Message(Arc<Message>),
 }
 
 /// Where the acts happen.
 pub(super) struct World {
     pub(super) kernel: Arc<Kernel>,
+    pub(super) pool: Arc<Pool>,
     pub(super) clock: ManualClock,
     log: Log,
+    pub(super) channels: Channels,
+    pub(super) exchanges: Exchanges,
+    pub(super) steering: Steering,
+    pub(super) records: Records,
     pub(super) waves: Waves,
     /// Another kernel: its handles are those of principals that were never attached to this one.
     elsewhere: Option<Arc<Kernel>>,
@@ -42,6 +63,19 @@ pub(super) struct World {
     pub(super) tickets: Vec<Ticket>,
 }
 
+/// The host's witness: it knows of a claim what the step says it does (§3.4).
+struct HostWitness;
+
+impl WitnessResolver for HostWitness {
+    fn resolve(&self, claim: &Claim, _call: &ToolCall<'_>) -> Testimony {
+        match claim.evidence.as_ref().map(Id::as_str) {
+            Some("confirmed") => Testimony::Confirm,
+            Some("refuted") => Testimony::Refute,
+            _ => Testimony::Abstain,
+        }
+    }
+}
+
 /// Why a body could not be made: the kernel's refusal, or something that was never kept.
 pub(super) enum Unmade {
     /// Its widening was refused; that is the step's verdict.
@@ -51,25 +85,45 @@ pub(super) enum Unmade {
 }
 
 impl World {
-    pub(super) fn new(scenario: &Scenario, audit: Option<&Path>) -> Result<Self, ScenarioError> {
+    pub(super) fn new(scenario: &Scenario, how: &Performance) -> Result<Self, ScenarioError> {
         let setup = &scenario.setup;
         let clock = ManualClock::at(setup.clock);
         let mut limits = KernelLimits::default();
         if let Some(pending) = setup.limits.pending {
             limits.pending = usize::try_from(pending).unwrap_or(usize::MAX);
         }
-        let (audit, log) = Log::open(audit, setup.clock)?;
-        let waves = Waves::new(setup.lanes.as_ref())
-            .map_err(|error| setup_error(scenario, "lanes", &error.to_string()))?;
+        let (audit, log) = Log::open(how.audit.as_deref(), setup.clock)?;
+        let channels = Channels::new(&setup.limits)
+            .map_err(|error| setup_error(scenario, "limits", &error.to_string()))?;
+        let records = Records::new(&setup.store);
+        let waves = Waves::new(setup.lanes.clone().unwrap_or_default());
         let mut builder = Kernel::builder();
-        if let Some(spec) = &setup.topology {
-            let topology = topology(spec).map_err(|text| setup_error(scenario, "topology", &text))?;
-            let enforced = Arc::new(Enforced::new(topology));
+        if let Some(topology) = &setup.topology {
+            let enforced = Arc::new(Enforced::new(topology.clone()));
             builder = builder.rung(Rank(0), Arc::clone(&enforced) as _).edges(enforced);
         }
+        if let Some(Rate { burst, per_ms }) = setup.limits.rate {
+            // One bucket for each agent and address; what has no address, such as a widening, is not counted.
+            let address = Some(RateLimit { burst, per: Duration::from_millis(per_ms) });
+            let rung = RateRung::new(RateOptions { address, ..RateOptions::default() });
+            builder = builder.rung(Rank(20), Arc::new(rung));
+        }
+        if let Some(policy) = how.policy.as_ref().or(setup.policy.as_ref()) {
+            let rung = Arc::new(PolicyRung::new(policy.clone()));
+            builder = builder
+                .rung(Rank(10), Arc::clone(&rung) as _)
+                .admitter(Rank(10), Arc::clone(&rung) as _)
+                .grants(rung);
+        }
+        let pool = Arc::new(Pool::new(PoolOptions::default()));
         let kernel = builder
+            .driver(Arc::clone(&pool) as _)
+            .driver(channels.bus.driver())
+            .driver(records.store.driver())
+            .driver(records.space.driver())
             .driver(Arc::clone(&waves.comm) as _)
             .driver(Arc::clone(&waves.arbiter) as _)
+            .witness(HostWitness)
             .audit(Arc::new(audit))
             .time(Arc::new(clock.clone()))
             .limits(limits)
@@ -77,8 +131,13 @@ impl World {
             .map_err(|error| setup_error(scenario, "", &error.to_string()))?;
         let mut world = Self {
             kernel,
+            pool,
             clock,
             log,
+            channels,
+            exchanges: Exchanges::default(),
+            steering: Steering::default(),
+            records,
             waves,
             elsewhere: None,
             specs: HashMap::new(),
@@ -88,9 +147,18 @@ impl World {
         };
         for agent in &setup.agents {
             let wrong = |text: String| setup_error(scenario, &format!("agents/{}", agent.name), &text);
-            let spec = spec(agent).map_err(wrong)?;
-            world.specs.insert(agent.name.clone(), spec);
+            world.specs.insert(agent.name.clone(), agent.principal.clone());
             world.attach(&agent.name).map_err(wrong)?;
+        }
+        for task in &setup.tasks {
+            world.records.store.create_json(task.text.as_bytes()).map_err(|error| match error {
+                SharedTaskError::Json(error) => {
+                    let line = task.line + error.place().line - 1;
+                    let problem = Problem::Json { problem: error.problem().clone(), known: Vec::new() };
+                    placed(scenario, line, &format!("tasks{}", error.path()), problem)
+                }
+                error => placed(scenario, task.line, "tasks", Problem::Rule(error.to_string())),
+            })?;
         }
         Ok(world)
     }
@@ -164,6 +232,8 @@ impl World {
     pub(super) fn value(&self, name: &str) -> Result<Ref, String> {
         match self.kept(name)? {
             Kept::Ref(body) => Ok(body.clone()),
+            Kept::Message(message) => Ok(message.body().clone()),
+            Kept::Decision(_) | Kept::Journal(_) => Err(format!("\"{name}\" is no value")),
         }
     }
 
@@ -216,35 +286,15 @@ impl From<Unmade> for Done {
     }
 }
 
-fn spec(agent: &AgentSpec) -> Result<PrincipalSpec, String> {
-    let id = |text: &str| Id::new(text).map_err(|error| error.to_string());
-    Ok(PrincipalSpec {
-        id: id(&agent.name)?,
-        kind: if agent.human { PrincipalKind::Human } else { PrincipalKind::Agent },
-        fleet: agent.fleet.as_deref().map(id).transpose()?,
-        tenant: agent.tenant.as_deref().map(id).transpose()?,
-        trace: Some(id(&agent.trace_id)?),
-        caps: agent.caps,
-    })
-}
-
-fn topology(spec: &TopologySpec) -> Result<Topology, String> {
-    let id = |text: &str| Id::new(text).map_err(|error| error.to_string());
-    let edges =
-        spec.edges.iter().map(|(from, to)| Ok((id(from)?, id(to)?))).collect::<Result<Vec<_>, String>>()?;
-    Topology::over(id(&spec.name)?, &edges).map_err(|error| error.to_string())
-}
-
 /// What stands before the steps cannot be set up.
 fn setup_error(scenario: &Scenario, member: &str, text: &str) -> ScenarioError {
+    placed(scenario, 1, member, Problem::Rule(text.to_owned()))
+}
+
+fn placed(scenario: &Scenario, line: usize, member: &str, problem: Problem) -> ScenarioError {
+    let path = scenario.path.clone();
     ScenarioError::Invalid {
-        place: Box::new(Place {
-            path: scenario.path.clone(),
-            line: 1,
-            column: 1,
-            step: None,
-            member: member.to_owned(),
-        }),
-        problem: Problem::Rule(text.to_owned()),
+        place: Box::new(Place { path, line, column: 1, step: None, member: member.to_owned() }),
+        problem,
     }
 }

@@ -226,3 +226,36 @@ fn a_file_that_cannot_be_read() {
     assert!(error.starts_with("no scenario in "), "{error}");
     std::fs::remove_dir_all(&folder).unwrap();
 }
+
+/// I19: what is mistyped inside a patch is named with its place in the scenario, also behind a `base_rev` that names a revision.
+#[test]
+fn a_patch_is_read_as_strictly_as_the_step_around_it() {
+    let patch = |base: &str, op: &str| {
+        steps(&format!(
+            r#"{{"do": "patch", "by": "alpha", "patch": {{"schema": "fak.shared-patch.v1", "task_id": "task_a", "base_rev": "{base}",
+      "actor": {{"kind": "agent", "id": "alpha"}}, "scope": "fleet", "durability": "session", "message": "m",
+      "ops": [{op}]}}}}"#
+        ))
+    };
+    let good = r#"{"op": "replace", "path": "/title", "value": "x"}"#;
+    check(&patch("@current", good), &expect!["read"]);
+    check(&patch("@12", good), &expect!["read"]);
+    check(
+        &patch("@curent", good),
+        &expect![[
+            r#"x.json:6:112: step 1 (patch): patch/base_rev: expected a digest, "@current", or "@" and the number of a revision"#
+        ]],
+    );
+    check(
+        &patch("@current", r#"{"op": "replace", "path": "/title", "vlaue": "x"}"#),
+        &expect![[
+            r#"x.json:8:60: step 1 (patch): patch/ops/0/vlaue: unknown member "vlaue", did you mean "value""#
+        ]],
+    );
+    check(
+        &patch("@0", r#"{"op": "raplace", "path": "/title", "value": "x"}"#),
+        &expect![[
+            r#"x.json:8:22: step 1 (patch): patch/ops/0/op: expected one of "append", "replace", "remove" (did you mean "replace")"#
+        ]],
+    );
+}

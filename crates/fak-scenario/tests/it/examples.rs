@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use fak_scenario::{Reach, Scenario, find};
+use fak_scenario::{Explaining, Performance, Reach, Scenario, Style, find};
 
 fn folder(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples").join(name)
@@ -31,4 +31,49 @@ fn every_example_is_read_and_cites_its_clauses() {
         );
         assert!(!scenario.is_empty(), "{}", scenario.path().display());
     }
+}
+
+#[test]
+fn every_example_holds() {
+    let mut wrong = String::new();
+    for scenario in all("scenarios").iter().chain(&all("incidents")) {
+        let report = scenario.perform(&Performance::default()).unwrap();
+        if !report.held() {
+            wrong.push_str(&report.to_text(Style::Plain));
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong}");
+}
+
+#[test]
+fn a_run_can_be_repeated() {
+    for scenario in all("scenarios") {
+        let once = scenario.perform(&Performance::default()).unwrap();
+        assert_eq!(once, scenario.perform(&Performance::default()).unwrap());
+    }
+}
+
+/// I24, §3.6, §3.5: no log line and no explanation holds a byte of any body.
+#[test]
+fn neither_log_nor_explanation_quotes_a_body() {
+    const MARKER: &str = "xyzzy-secret";
+    let folder = std::env::temp_dir().join(format!("fak-scenario-i24-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let how = |log: &str| Performance::default().explain(Explaining::Everything).audit(folder.join(log));
+    for (number, scenario) in all("scenarios").iter().chain(&all("incidents")).enumerate() {
+        let text = std::fs::read_to_string(scenario.path()).unwrap();
+        let marked = text.replace("{\"text\": \"", &format!("{{\"text\": \"{MARKER}"));
+        let scenario = Scenario::parse(marked.as_bytes(), scenario.path(), Reach::Folder).unwrap();
+        let report = scenario.perform(&how(&format!("{number}.jsonl"))).unwrap();
+        for step in &report.steps {
+            let explanation = step.explanation.as_deref().unwrap_or_default();
+            assert!(!explanation.contains(MARKER), "{}: {explanation}", scenario.path().display());
+            if step.verdict == "deny" {
+                assert!(!step.to_text(Style::Plain).contains(MARKER), "{}", step.to_text(Style::Plain));
+            }
+        }
+        let log = std::fs::read_to_string(folder.join(format!("{number}.jsonl"))).unwrap();
+        assert!(!log.contains(MARKER), "{}", scenario.path().display());
+    }
+    std::fs::remove_dir_all(&folder).unwrap();
 }

@@ -2,3 +2,4 @@
 
 mod errors;
 mod examples;
+mod programs;

@@ -31,7 +31,7 @@ pub struct Op {
 impl Op {
     fn read(cursor: Cursor<'_>, limits: &Limits) -> Result<Self, json::Error> {
         let mut fields = cursor.object()?;
-        let kind = fields.required("op")?.one_of(OpKind::NAMES);
+        let kind = fields.required("op").and_then(|op| op.one_of(OpKind::NAMES));
         let path = fields.required("path");
         let value = fields.optional("value").map(Cursor::value).filter(|value| !value.is_null()).cloned();
         // A mistyped name explains a missing member better than its absence does.

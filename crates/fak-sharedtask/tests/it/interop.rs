@@ -17,6 +17,7 @@ fn same<E: Envelope>(text: &str) -> E {
     read
 }
 
+/// §7.1, §7.2.
 #[test]
 fn every_public_digest_is_recomputed_byte_for_byte() {
     let cases: serde_json::Value = serde_json::from_slice(&peer("digests.json")).unwrap();
@@ -34,7 +35,7 @@ fn every_public_digest_is_recomputed_byte_for_byte() {
     }
 }
 
-/// Every worked fixture is read, and read again from what is written.
+/// Every worked fixture is read, and read again from what is written. (§5.1, §7.2)
 #[test]
 fn every_worked_fixture_survives() {
     let again = |path: &str, text: &[u8]| {
@@ -78,6 +79,7 @@ fn every_worked_fixture_survives() {
     assert_eq!(count, 23);
 }
 
+/// §5.10, §7.2.
 #[test]
 fn the_public_journal_verifies_and_each_tampered_one_is_named() {
     let options = VerifyOptions::default();

@@ -7,6 +7,7 @@ use crate::support::{
     World, answer, append_decision, artifact, body, id, note, note_of, patch, refused, replace, task,
 };
 
+/// §5.3, §5.4.
 #[test]
 fn every_row_of_the_table_on_a_current_and_on_a_stale_base() {
     let ops = |agent: &fak_abi::AgentHandle| -> Vec<(Value, &'static str)> {
@@ -42,6 +43,7 @@ fn every_row_of_the_table_on_a_current_and_on_a_stale_base() {
     }
 }
 
+/// §5.3.
 #[test]
 fn what_the_merge_does_not_know_is_denied() {
     let world = World::with_task();
@@ -74,6 +76,7 @@ fn what_the_merge_does_not_know_is_denied() {
     }
 }
 
+/// §5.5.
 #[test]
 fn an_empty_base_an_unknown_base_and_an_unknown_task() {
     let world = World::with_task();
@@ -94,6 +97,7 @@ fn an_empty_base_an_unknown_base_and_an_unknown_task() {
     assert_eq!(answer(&got), "denied UNSUPPORTED_PATCH");
 }
 
+/// §5.3.
 #[test]
 fn duplicates_and_missing_decisions_conflict_with_their_values() {
     let world = World::with_task();
@@ -246,6 +250,7 @@ fn i27_quarantined_and_relabelled_refs_stay_out() {
     assert_eq!(answer(&got), "accepted");
 }
 
+/// §5.5.
 #[test]
 fn scopes_beyond_the_store_the_patch_or_the_actor_are_forbidden() {
     let world = World::with_task();
@@ -272,6 +277,7 @@ fn scopes_beyond_the_store_the_patch_or_the_actor_are_forbidden() {
     }
 }
 
+/// §5.2, §5.5.
 #[test]
 fn another_name_another_fleet_and_a_hidden_body_are_refused_by_the_kernel() {
     let world = World::with_task();
@@ -296,7 +302,7 @@ fn another_name_another_fleet_and_a_hidden_body_are_refused_by_the_kernel() {
     );
 }
 
-/// A→B→A does not revive a stale base: a revision never recurs, because time strictly advances.
+/// A→B→A does not revive a stale base: a revision never recurs, because time strictly advances. (§5.5)
 #[test]
 fn going_back_to_an_old_value_makes_a_new_revision() {
     let world = World::with_task();
@@ -309,6 +315,7 @@ fn going_back_to_an_old_value_makes_a_new_revision() {
     assert_eq!(answer(&got), "conflict STALE_BASE");
 }
 
+/// §5.5, §8.
 #[test]
 fn limits_are_oversize_and_leave_the_record_as_it_was() {
     let mut config = crate::support::config();

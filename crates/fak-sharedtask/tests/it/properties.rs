@@ -293,7 +293,7 @@ fn nth_permutation(n: usize, mut number: usize) -> Vec<usize> {
     out
 }
 
-/// A thousand random patches: every incremental revision equals the naive one.
+/// A thousand random patches: every incremental revision equals the naive one. (§7.1)
 #[test]
 fn a_thousand_random_patches_digest_as_the_naive_store_does() {
     use proptest::strategy::ValueTree;
@@ -313,7 +313,7 @@ fn a_thousand_random_patches_digest_as_the_naive_store_does() {
     outputs(&world, &cast).unwrap();
 }
 
-/// Eight writers on eight tasks and eight on one, 2,000 patches: every accepted one is in the journal, which verifies.
+/// Eight writers on eight tasks and eight on one, 2,000 patches: every accepted one is in the journal, which verifies. (§5.2)
 #[test]
 fn eight_writers_lose_nothing() {
     for tasks in [8usize, 1] {

@@ -8,6 +8,7 @@ use crate::support::{
     World, answer, artifact, body, config, note, note_of, patch, record, refused, replace, task,
 };
 
+/// §5.8.
 #[test]
 fn each_reader_sees_what_may_flow_to_it() {
     let world = World::with_task();
@@ -43,6 +44,7 @@ fn each_reader_sees_what_may_flow_to_it() {
     }
 }
 
+/// §5.8.
 #[test]
 fn the_chain_verifies_across_what_is_hidden() {
     let world = World::with_task();
@@ -114,6 +116,7 @@ fn an_approver_sees_no_more_than_a_reader() {
     assert!(String::from_utf8(told.result.to_json()).unwrap().contains("SECRET"), "the actor may see it");
 }
 
+/// §5.9.
 #[test]
 fn a_watch_misses_nothing_repeats_nothing_and_sees_only_its_own() {
     let world = World::with_task();
@@ -138,6 +141,7 @@ fn a_watch_misses_nothing_repeats_nothing_and_sees_only_its_own() {
     assert_eq!(refused(&watch.try_next()), Some(Reason::DefaultDeny));
 }
 
+/// §5.9.
 #[test]
 fn a_lagging_watch_is_told_and_resumes() {
     let mut config = config();
@@ -199,7 +203,7 @@ fn a_journal_is_handed_over_whole_or_not_at_all() {
     assert!(out.is_empty());
 }
 
-/// Unknown members are kept for the record's sake and shown to nobody: nobody has labelled them.
+/// Unknown members are kept for the record's sake and shown to nobody: nobody has labelled them. (§5.1)
 #[test]
 fn unknown_members_are_kept_and_not_shown() {
     let world = World::new();

@@ -1,0 +1,112 @@
+//! §6.2, §6.3: what collectives hand over, from the engine's side.
+
+use std::task::Context;
+
+use fak_a2achan::BusConfig;
+use fak_abi::{
+    Act, Address, AgentHandle, CapSet, Capability, PrincipalSpec, Reason, Status, Ticket, ToolCall,
+    ToolResult,
+};
+use fak_adjudicate::Rank;
+
+use crate::support::*;
+
+fn collective(world: &World) -> fak_a2achan::Endpoint {
+    let caps: CapSet = [Capability::CommCollective, Capability::RefWiden].into();
+    world.spec(PrincipalSpec::agent(id("lead")).fleet(id("f1")).caps(caps))
+}
+
+/// Stands in for the layer of groups, which registers the capability and allows its acts.
+fn world(capacity: usize) -> World {
+    World::with(BusConfig { capacity, ..BusConfig::default() }, |b| {
+        b.driver(std::sync::Arc::new(Groups)).rung(
+            Rank(10),
+            std::sync::Arc::new(Rule {
+                tools: vec!["comm.collective"],
+                opinion: |_, _| fak_abi::Opinion::Allow,
+            }),
+        )
+    })
+}
+
+struct Groups;
+
+impl fak_abi::Driver for Groups {
+    fn name(&self) -> fak_abi::RungName {
+        "groups"
+    }
+    fn capabilities(&self) -> CapSet {
+        [Capability::CommCollective].into()
+    }
+    fn floor(&self) -> Vec<std::sync::Arc<dyn fak_abi::Adjudicator>> {
+        Vec::new()
+    }
+    fn install(&self, _: fak_abi::DriverLink) -> Result<(), fak_abi::InstallError> {
+        Ok(())
+    }
+}
+
+fn submit(world: &World, lead: &AgentHandle, member: &str, body: &fak_abi::Ref) -> Ticket {
+    let (group, member) = (id("team"), world.kernel.principal(&id(member)));
+    let call = ToolCall::new(lead, Act::Broadcast).args(body).address(Address::Group(&group, 0));
+    lead.submit(&call.recipient(member.as_ref()))
+}
+
+fn reap(lead: &AgentHandle, ticket: &Ticket) -> ToolResult {
+    let mut cx = Context::from_waker(std::task::Waker::noop());
+    match lead.gate().poll_reap(lead, ticket, &mut cx) {
+        std::task::Poll::Ready(result) => result.unwrap(),
+        std::task::Poll::Pending => panic!("pending"),
+    }
+}
+
+#[test]
+fn what_is_reaped_is_in_the_members_inbox() {
+    let world = world(1);
+    let (lead, bravo) = (collective(&world), world.agent("bravo"));
+    let body = shared(&lead, "go");
+    let team = id("team");
+    let mut wait = Hand::new(bravo.recv_group(&team));
+    wait.pending();
+    let ticket = submit(&world, lead.agent(), "bravo", &body);
+    assert!(ticket.verdict().is_allow(), "{}", ticket.verdict());
+    assert_eq!(wait.wakes(), 0, "nothing is delivered at submit");
+    // The slot is taken: capacity one.
+    let second = submit(&world, lead.agent(), "bravo", &body);
+    denied(second.verdict(), Reason::RateLimited, "a2achan/full");
+    assert_eq!(reap(lead.agent(), &ticket).status, Status::Ok);
+    assert_eq!(wait.wakes(), 1);
+    let got = message(wait.ready());
+    assert_eq!((text(&bravo, got.body()), got.to().to_string()), ("go".into(), "group:\"team\"#0".into()));
+    assert!(bravo.try_recv_group(&id("team")).is_empty());
+    assert!(world.bus.stats().is_conserved());
+}
+
+#[test]
+fn withdrawing_gives_the_slot_back() {
+    let world = world(1);
+    let (lead, bravo) = (collective(&world), world.agent("bravo"));
+    let body = shared(&lead, "go");
+    let ticket = submit(&world, lead.agent(), "bravo", &body);
+    lead.agent().withdraw(&ticket).unwrap();
+    let ticket = submit(&world, lead.agent(), "bravo", &body);
+    assert_eq!(reap(lead.agent(), &ticket).status, Status::Ok);
+    message(bravo.try_recv_group(&id("team")));
+}
+
+#[test]
+fn a_member_that_is_gone_makes_a_dead_letter() {
+    let world = world(4);
+    let (lead, _bravo) = (collective(&world), world.agent("bravo"));
+    let body = shared(&lead, "go");
+    denied(submit(&world, lead.agent(), "nobody", &body).verdict(), Reason::Misroute, "a2achan/member");
+    let _zulu = world.stranger("zulu", "f2");
+    let refused = submit(&world, lead.agent(), "zulu", &body);
+    denied(refused.verdict(), Reason::TrustViolation, "a2achan/member-unreadable");
+    let ticket = submit(&world, lead.agent(), "bravo", &body);
+    world.kernel.detach(&id("bravo")).unwrap();
+    let result = reap(lead.agent(), &ticket);
+    assert_eq!(result.refused.and_then(|verdict| verdict.reason()), Some(Reason::Misroute));
+    assert_eq!(world.bus.dead_letters()[0].cause.name(), "gone");
+    assert!(world.bus.stats().is_conserved());
+}

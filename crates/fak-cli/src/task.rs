@@ -1,0 +1,282 @@
+//! `fak task`: a shared record kept as a journal in a file, worked on as somebody (§5).
+
+use std::{
+    fs::{self, OpenOptions},
+    io::Write as _,
+    path::Path,
+    sync::Arc,
+};
+
+use fak_abi::{AgentHandle, Capability, Outcome, PrincipalKind, PrincipalSpec, Verdict, json::write_value};
+use fak_adjudicate::Kernel;
+use fak_sharedtask::{
+    Conflict, Domain, Envelope as _, EventView, Limits, Patch, PatchResult, StoreConfig, TaskId, TaskStore,
+    TaskView,
+};
+use serde_json::{Value, json};
+
+use crate::{
+    args::{BaseArg, TaskApplyArgs, TaskNewArgs, TaskVerb, TaskViewArgs, WhoArgs},
+    failure::{Failure, open, read},
+    output::{Output, printable},
+};
+
+pub(crate) fn task(verb: &TaskVerb, output: &mut Output) -> Result<u8, Failure> {
+    match verb {
+        TaskVerb::New(args) => new(args, output),
+        TaskVerb::Apply(args) => apply(args, output),
+        TaskVerb::View(args) => view(args, output),
+        TaskVerb::Log(args) => log(args, output),
+    }
+}
+
+/// A store with one record, in a kernel with one principal.
+struct Desk {
+    store: TaskStore,
+    task: TaskId,
+    agent: AgentHandle,
+    /// The kernel must outlive what is done in it.
+    _kernel: Arc<Kernel>,
+}
+
+impl Desk {
+    fn open(journal: &Path, who: &WhoArgs) -> Result<Self, Failure> {
+        let domain = Domain {
+            fleet: who.store_fleet.clone().or_else(|| who.fleet.clone()),
+            tenant: who.store_tenant.clone().or_else(|| who.tenant.clone()),
+        };
+        let (store, kernel) = built(domain).map_err(|problem| Failure::file(journal, problem))?;
+        let task = store.load(open(journal)?).map_err(|error| Failure::file(journal, error))?;
+        let spec = PrincipalSpec {
+            kind: if who.human { PrincipalKind::Human } else { PrincipalKind::Agent },
+            fleet: who.fleet.clone(),
+            tenant: who.tenant.clone(),
+            ..PrincipalSpec::agent(who.id.clone())
+        };
+        let agent = kernel
+            .attach(spec.caps([Capability::SharedtaskRead, Capability::SharedtaskWrite]))
+            .map_err(|error| Failure::file(journal, error))?;
+        Ok(Self { store, task, agent, _kernel: kernel })
+    }
+}
+
+/// A store of this domain, built into a kernel of its own.
+fn built(domain: Domain) -> Result<(TaskStore, Arc<Kernel>), String> {
+    let store = TaskStore::new(StoreConfig { domain, ..StoreConfig::default() });
+    let kernel = Kernel::builder().driver(store.driver()).build().map_err(|error| error.to_string())?;
+    Ok((store, kernel))
+}
+
+fn new(args: &TaskNewArgs, output: &mut Output) -> Result<u8, Failure> {
+    let text = read(&args.record)?;
+    let (store, _kernel) =
+        built(Domain::default()).map_err(|problem| Failure::file(&args.record, problem))?;
+    let rev = store.create_json(&text).map_err(|error| Failure::file(&args.record, error))?;
+    let Some(task) = store.tasks().into_iter().next() else {
+        return Err(Failure::file(&args.record, "no record was made of it"));
+    };
+    let file = OpenOptions::new().write(true).create_new(true).open(&args.journal);
+    let file = file.map_err(|error| Failure::file(&args.journal, error))?;
+    store.journal(&task, file).map_err(|error| Failure::file(&args.journal, error))?;
+    if output.json() {
+        output.json_of(&json!({"task_id": task.as_str(), "rev": rev.to_string()}))?;
+    } else {
+        output.text(format!("{task} {rev}, journal in {}", args.journal.display()))?;
+    }
+    Ok(0)
+}
+
+fn apply(args: &TaskApplyArgs, output: &mut Output) -> Result<u8, Failure> {
+    let desk = Desk::open(&args.journal, &args.who)?;
+    let text = read(&args.patch)?;
+    let mut patch =
+        Patch::parse(&text, &Limits::default()).map_err(|error| Failure::file(&args.patch, error))?;
+    if let Some(base) = args.base {
+        let found = match base {
+            BaseArg::Current => desk.store.revision(&desk.task).map(|(_, rev)| rev),
+            BaseArg::Number(number) => desk.store.revision_at(&desk.task, number),
+        };
+        let Some(rev) = found else {
+            return Err(Failure::file(&args.journal, "the record never had that revision"));
+        };
+        patch.base_rev = Some(rev);
+    }
+    let patched = match desk.store.patch(&desk.agent, &patch, None) {
+        Outcome::Allow { value, .. } => value,
+        Outcome::Refuse(verdict) => return refused(&verdict, output),
+    };
+    if patched.result.is_accepted() {
+        rewrite(&desk, &args.journal)?;
+    }
+    if output.json() {
+        output.json_of(&result_json(&patched.result, patched.revision))?;
+    } else {
+        tell(&patched.result, patched.revision, output)?;
+    }
+    Ok(u8::from(!patched.result.is_accepted()))
+}
+
+/// Writes the journal beside the old one and puts it in its place: a crash leaves one of the two.
+fn rewrite(desk: &Desk, journal: &Path) -> Result<(), Failure> {
+    let failed = |error: &dyn std::fmt::Display| Failure::file(journal, error);
+    let mut beside = journal.as_os_str().to_owned();
+    beside.push(".new");
+    let mut file = fs::File::create(&beside).map_err(|error| failed(&error))?;
+    desk.store.journal(&desk.task, &mut file).map_err(|error| failed(&error))?;
+    file.flush().and_then(|()| file.sync_all()).map_err(|error| failed(&error))?;
+    fs::rename(&beside, journal).map_err(|error| failed(&error))
+}
+
+/// The kernel's refusal, and status 1.
+fn refused(verdict: &Verdict, output: &mut Output) -> Result<u8, Failure> {
+    if output.json() {
+        output.json_of(&json!({
+            "act": verdict.kind().name(),
+            "reason": verdict.reason().map(|reason| reason.name()),
+            "by": verdict.by(),
+        }))?;
+    } else {
+        output.text(verdict.to_string())?;
+    }
+    Ok(1)
+}
+
+/// A JSON value of the record, as one line.
+fn compact(value: &fak_abi::json::Value) -> String {
+    let mut bytes = Vec::new();
+    write_value(&mut bytes, value);
+    printable(&String::from_utf8_lossy(&bytes))
+}
+
+fn tell(result: &PatchResult, revision: usize, output: &mut Output) -> Result<(), Failure> {
+    let mut line = result.verdict.name().to_owned();
+    if !result.reason.is_empty() {
+        line.push(' ');
+        line.push_str(&result.reason);
+    }
+    output.text(format!("{line}, {} at revision {revision}", result.task_id))?;
+    if let Some(conflict) = &result.conflict {
+        let Conflict { path, base_value, current_value, proposed_value, resolution, .. } = &**conflict;
+        output.text(format!("  at        {}", printable(path)))?;
+        output.text(format!("  base      {}", compact(base_value)))?;
+        output.text(format!("  current   {}", compact(current_value)))?;
+        output.text(format!("  proposed  {}", compact(proposed_value)))?;
+        output.text(format!("  next      {resolution}"))?;
+    }
+    if let Some(quarantine) = &result.quarantine {
+        output.text(format!("  {}", printable(&quarantine.safe_summary)))?;
+    }
+    if let Some(denial) = &result.denial {
+        output.text(format!("  by {}", printable(&denial.policy)))?;
+    }
+    Ok(())
+}
+
+fn result_json(result: &PatchResult, revision: usize) -> Value {
+    let envelope: Value = serde_json::from_slice(&result.to_json()).unwrap_or_default();
+    json!({"revision": revision, "result": envelope})
+}
+
+fn view(args: &TaskViewArgs, output: &mut Output) -> Result<u8, Failure> {
+    let desk = Desk::open(&args.journal, &args.who)?;
+    let view = match desk.store.view(&desk.agent, &desk.task) {
+        Outcome::Allow { value, .. } => value,
+        Outcome::Refuse(verdict) => return refused(&verdict, output),
+    };
+    if output.json() {
+        let record: Value = serde_json::from_slice(&view.to_record().to_json()).unwrap_or_default();
+        output.json_of(&json!({
+            "revision": view.revision,
+            "body_visible": view.body_visible,
+            "redacted_notes": view.redacted_notes,
+            "redacted_artifacts": view.redacted_artifacts,
+            "record": record,
+        }))?;
+    } else {
+        output.text(as_text(&view))?;
+    }
+    Ok(0)
+}
+
+fn as_text(view: &TaskView) -> String {
+    let mut text = format!(
+        "{} at revision {}: {}\n  title     {}\n  state     {}\n  updated   {} by {} {}\n",
+        view.task_id,
+        view.revision,
+        view.rev,
+        printable(&view.title),
+        printable(&view.state),
+        printable(&view.updated_at),
+        printable(&view.updated_by.kind),
+        printable(&view.updated_by.id)
+    );
+    let body = &view.body_ref;
+    text.push_str(&match view.body_visible {
+        true => {
+            format!("  body      {} bytes, {}, {}, {}\n", body.bytes, body.digest, body.taint, body.scope)
+        }
+        false => "  body      hidden from this reader\n".to_owned(),
+    });
+    for note in view.notes() {
+        let (id, author) = (printable(&note.note_id), printable(&note.author.id));
+        text.push_str(&format!("  note      {id} by {author}, {}\n", note.body_ref.digest));
+    }
+    for artifact in view.artifacts() {
+        let id = printable(&artifact.artifact_id);
+        text.push_str(&format!("  artifact  {id}, {}\n", printable(&artifact.media_type)));
+    }
+    for decision in view.open_decisions() {
+        let (id, state) = (printable(&decision.decision_id), printable(&decision.state));
+        text.push_str(&format!("  decision  {id}: {state}\n"));
+    }
+    let hidden = (view.redacted_notes, view.redacted_artifacts);
+    if hidden != (0, 0) {
+        text.push_str(&format!("  hidden    {} notes, {} artifacts\n", hidden.0, hidden.1));
+    }
+    text
+}
+
+fn log(args: &TaskViewArgs, output: &mut Output) -> Result<u8, Failure> {
+    let desk = Desk::open(&args.journal, &args.who)?;
+    let events = match desk.store.events(&desk.agent, &desk.task) {
+        Outcome::Allow { value, .. } => value,
+        Outcome::Refuse(verdict) => return refused(&verdict, output),
+    };
+    if output.json() {
+        let list: Vec<Value> = events.events.iter().map(event_json).collect();
+        output.json_of(&json!({
+            "events": list, "redacted": events.redacted, "verifies": events.verifies(),
+        }))?;
+        return Ok(0);
+    }
+    for (index, event) in events.events.iter().enumerate() {
+        output.text(match event {
+            EventView::Shown(event) => format!(
+                "{:>5} {} {} by {} {}, {}",
+                index + 1,
+                printable(&event.ts),
+                printable(&event.event_kind),
+                printable(&event.actor.kind),
+                printable(&event.actor.id),
+                event.scope
+            ),
+            EventView::Hidden { digest, .. } => format!("{:>5} hidden from this reader, {digest}", index + 1),
+        })?;
+    }
+    output.text(format!(
+        "{} events, {} hidden, the chain {}",
+        events.events.len(),
+        events.redacted,
+        if events.verifies() { "verifies" } else { "does not verify" }
+    ))?;
+    Ok(0)
+}
+
+fn event_json(event: &EventView) -> Value {
+    match event {
+        EventView::Shown(event) => serde_json::from_slice(&event.to_json()).unwrap_or_default(),
+        EventView::Hidden { digest, prev_event } => json!({
+            "digest": digest.to_string(), "prev_event": prev_event.map(|digest| digest.to_string()),
+        }),
+    }
+}

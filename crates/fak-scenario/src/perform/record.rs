@@ -1,0 +1,490 @@
+//! The acts on the shared record and the space (§5).
+
+use std::collections::HashMap;
+
+use fak_abi::{Act as Verb, Address, AgentHandle, Gate as _, Id, Outcome, ShareScope, ToolCall};
+use fak_sharedtask::{
+    CellView, CellWatch, CellWrite, Conflict, Domain, Patch, Patched, Record, Rules, SharedTaskError, Space,
+    SpaceConfig, StoreConfig, TaskId, TaskStore, TaskView, TaskWatch, VerifyOptions, Watched as Seen,
+    verify_journal,
+};
+use serde_json::{Value, json};
+
+use super::{
+    done::Done,
+    world::{Kept, World},
+};
+use crate::{
+    act::{Actor, Base, Body, JournalSource, RawJson, RecordAct, Watched},
+    model::StoreSpec,
+};
+
+/// The store, the space, and the watches that steps have kept.
+pub(super) struct Records {
+    pub(super) store: TaskStore,
+    pub(super) space: Space,
+    watches: HashMap<String, Watch>,
+}
+
+/// A watch on a record or on cells.
+enum Watch {
+    Task(Box<TaskWatch>),
+    Cells(CellWatch),
+}
+
+impl Records {
+    pub(super) fn new(spec: &StoreSpec) -> Self {
+        let defaults = Rules::default();
+        Self {
+            store: TaskStore::new(StoreConfig {
+                domain: Domain { fleet: spec.fleet.clone(), tenant: spec.tenant.clone() },
+                rules: Rules {
+                    max_scope: spec.max_scope.unwrap_or(defaults.max_scope),
+                    approval: spec.approval.clone(),
+                    ..defaults
+                },
+                ..StoreConfig::default()
+            }),
+            space: Space::new(SpaceConfig::default()),
+            watches: HashMap::new(),
+        }
+    }
+}
+
+impl World {
+    pub(super) fn record(&mut self, by: &Actor, act: &RecordAct) -> Done {
+        match act {
+            RecordAct::Create { record } => self.create(by, record),
+            RecordAct::Patch { patch, base, key } => self.patch(by, patch, *base, key.as_deref()),
+            RecordAct::Approve { task, decision } => self.decide_held(by, task, decision, true),
+            RecordAct::Reject { task, decision } => self.decide_held(by, task, decision, false),
+            RecordAct::View { task } => self.view(by, task),
+            RecordAct::Events { task } => self.events(by, task),
+            RecordAct::Watch { what: Watched::Task(task), name } => self.watch_task(by, task, name),
+            RecordAct::Watch { what: Watched::Prefix(prefix), name } => self.watch_cells(by, prefix, name),
+            RecordAct::Next { name } => self.next(name),
+            RecordAct::Journal { task } => self.journal(by, task),
+            RecordAct::Load { journal } => self.load(journal),
+            RecordAct::Put { key, body } => self.put(by, key, body),
+            RecordAct::Cas { key, body, version, scope } => self.cas(by, key, body, (*version, *scope)),
+            RecordAct::Get { key, scope } => self.get(by, key, *scope),
+            RecordAct::Delete { key, version, scope } => self.delete(by, key, *version, *scope),
+            RecordAct::List { prefix, scope } => self.list(by, prefix, *scope),
+        }
+        .unwrap_or_else(|done| done)
+    }
+
+    fn create(&mut self, by: &Actor, record: &RawJson) -> Result<Done, Done> {
+        let store = self.records.store.clone();
+        let made = match by {
+            Actor::Host => {
+                let mut done = Done::host();
+                made(&mut done, store.create_json(record.text.as_bytes()).map(drop));
+                return Ok(done);
+            }
+            by => {
+                let handle = self.handle(by)?;
+                match Record::draft(record.text.as_bytes(), &store.config().rules.limits) {
+                    Ok(record) => (store.create_by(&handle, &record), record.task_id),
+                    Err(error) => {
+                        let mut done = Done::default();
+                        made(&mut done, Err(error.into()));
+                        return Ok(done);
+                    }
+                }
+            }
+        };
+        let (outcome, task) = made;
+        let mut done = both(&outcome.verdict()).at(task_address(task.as_str()));
+        if let Some(created) = outcome.allowed() {
+            self::made(&mut done, created.map(drop));
+        }
+        Ok(done)
+    }
+
+    fn patch(&mut self, by: &Actor, patch: &Patch, base: Base, key: Option<&str>) -> Result<Done, Done> {
+        let handle = self.handle(by)?;
+        let store = &self.records.store;
+        let mut patch = patch.clone();
+        let found = match base {
+            Base::Written => None,
+            Base::Current => Some(store.revision(&patch.task_id).map(|(_, rev)| rev)),
+            Base::Number(number) => Some(store.revision_at(&patch.task_id, number)),
+        };
+        match found {
+            None => {}
+            Some(Some(rev)) => patch.base_rev = Some(rev),
+            Some(None) => return Err(Done::failed("a base that the task has had")),
+        }
+        let key = match key {
+            Some(key) => Some(Id::new(key).map_err(|error| Done::failed(format!("a key: {error}")))?),
+            None => None,
+        };
+        let outcome = store.patch(&handle, &patch, key.as_ref());
+        Ok(patched(outcome).at(task_address(patch.task_id.as_str())))
+    }
+
+    /// `approve` and `reject`: the decision by the name it was saved under, or by its id.
+    fn decide_held(&mut self, by: &Actor, task: &str, decision: &str, approve: bool) -> Result<Done, Done> {
+        let handle = self.handle(by)?;
+        let decision = match self.kept(decision) {
+            Ok(Kept::Decision(id)) => id.clone(),
+            _ if decision.starts_with("dec_") => decision.to_owned(),
+            _ => return Err(Done::failed(format!("no decision was kept as \"{decision}\""))),
+        };
+        let verb = if approve { Verb::TaskApprove } else { Verb::TaskReject };
+        let task = self.task(&handle, verb, task)?;
+        let store = &self.records.store;
+        let outcome = if approve {
+            store.approve(&handle, &task, &decision)
+        } else {
+            store.reject(&handle, &task, &decision)
+        };
+        Ok(patched(outcome).at(task_address(task.as_str())))
+    }
+
+    /// A task's id; one that is none is refused and audited.
+    fn task(&self, handle: &AgentHandle, verb: Verb, task: &str) -> Result<TaskId, Done> {
+        TaskId::new(task).ok_or_else(|| {
+            let call = ToolCall::new(handle, verb).address(Address::Malformed);
+            both(&self.kernel.decide(&call)).at(task_address(task))
+        })
+    }
+
+    fn view(&mut self, by: &Actor, task: &str) -> Result<Done, Done> {
+        let handle = self.handle(by)?;
+        let task = self.task(&handle, Verb::TaskView, task)?;
+        let outcome = self.records.store.view(&handle, &task);
+        let mut done = both(&outcome.verdict()).at(task_address(task.as_str()));
+        if let Some(view) = outcome.allowed() {
+            show(&mut done, &view);
+        }
+        Ok(done)
+    }
+
+    fn events(&mut self, by: &Actor, task: &str) -> Result<Done, Done> {
+        let handle = self.handle(by)?;
+        let task = self.task(&handle, Verb::TaskEvents, task)?;
+        let outcome = self.records.store.events(&handle, &task);
+        let mut done = Done::decided(&outcome.verdict()).at(task_address(task.as_str()));
+        if let Some(view) = outcome.allowed() {
+            done.note = Some(format!("{} events, {} redacted", view.events.len(), view.redacted));
+            done.answers.set("count", view.events.len());
+            done.answers.set("redacted", view.redacted);
+            done.answers.set("verifies", view.verifies());
+        }
+        Ok(done)
+    }
+
+    fn watch_task(&mut self, by: &Actor, task: &str, name: &str) -> Result<Done, Done> {
+        let handle = self.handle(by)?;
+        let task = self.task(&handle, Verb::TaskWatch, task)?;
+        let outcome = self.records.store.watch(&handle, &task);
+        let done = Done::decided(&outcome.verdict()).at(task_address(task.as_str()));
+        if let Some((_, watch)) = outcome.allowed() {
+            self.records.watches.insert(name.to_owned(), Watch::Task(Box::new(watch)));
+        }
+        Ok(done)
+    }
+
+    fn watch_cells(&mut self, by: &Actor, prefix: &str, name: &str) -> Result<Done, Done> {
+        let handle = self.handle(by)?;
+        let outcome = self.records.space.watch(&handle, prefix, ShareScope::Fleet);
+        let done = Done::decided(&outcome.verdict()).at(cell_address(prefix));
+        if let Some(watch) = outcome.allowed() {
+            self.records.watches.insert(name.to_owned(), Watch::Cells(watch));
+        }
+        Ok(done)
+    }
+
+    fn next(&mut self, name: &str) -> Result<Done, Done> {
+        let Some(watch) = self.records.watches.get_mut(name) else {
+            return Err(Done::failed(format!(
+                "there is no watch \"{name}\": the step that makes it did not succeed"
+            )));
+        };
+        Ok(match watch {
+            Watch::Task(watch) => {
+                let outcome = watch.try_next();
+                let mut done = Done::decided(&outcome.verdict()).at(task_address(watch.task().as_str()));
+                match outcome.allowed() {
+                    None => {}
+                    Some(None) => empty(&mut done),
+                    Some(Some(Seen::Event { event, revision })) => {
+                        done.note = Some(format!("{} by {:?}", event.event_kind, event.actor.id));
+                        done.answers.set("event_kind", &*event.event_kind);
+                        done.answers.set("actor", &*event.actor.id);
+                        done.answers.set("version", revision);
+                        done.answers.set("empty", false);
+                        done.answers.set("missed", 0_u64);
+                    }
+                    Some(Some(Seen::Lagged { missed, revision })) => {
+                        done.note = Some(format!("{missed} missed"));
+                        done.answers.set("missed", missed);
+                        done.answers.set("version", revision);
+                        done.answers.set("empty", false);
+                    }
+                }
+                done
+            }
+            Watch::Cells(watch) => {
+                let outcome = watch.try_next();
+                let mut done = Done::decided(&outcome.verdict());
+                match outcome.allowed() {
+                    None => {}
+                    Some(None) => empty(&mut done),
+                    Some(Some(event)) => {
+                        done.note = Some(format!("{} by {:?}", event.change.name(), event.writer.as_str()));
+                        done.answers.set("event_kind", event.change.name());
+                        done.answers.set("actor", event.writer.as_str());
+                        done.answers.set("key", event.key.as_str());
+                        done.answers.set("version", event.version);
+                        done.answers.set("empty", false);
+                        done.answers.set("missed", event.missed);
+                        done = done.at(cell_address(&event.key));
+                    }
+                }
+                done
+            }
+        })
+    }
+
+    /// The host's journal is whole; an agent's is an act of its own.
+    fn journal(&mut self, by: &Actor, task: &str) -> Result<Done, Done> {
+        let mut bytes = Vec::new();
+        let (mut done, written) = match by {
+            Actor::Host => {
+                let task = TaskId::new(task).ok_or_else(|| Done::failed("a task's id"))?;
+                (Done::host(), Some(self.records.store.journal(&task, &mut bytes)))
+            }
+            by => {
+                let handle = self.handle(by)?;
+                let task = self.task(&handle, Verb::TaskJournal, task)?;
+                let outcome = self.records.store.journal_by(&handle, &task, &mut bytes);
+                (Done::decided(&outcome.verdict()), outcome.allowed())
+            }
+        };
+        match written {
+            None => {}
+            Some(Err(error)) => return Err(Done::failed(error.to_string())),
+            Some(Ok(_)) => {
+                let verified = verify_journal(&bytes[..], &VerifyOptions::default());
+                done.answers.set("verifies", verified.is_ok());
+                if let Ok(summary) = verified {
+                    done.note = Some(format!("{} entries", summary.entries));
+                    done.answers.set("entries", summary.entries);
+                }
+                done.yields = Some(Kept::Journal(bytes));
+            }
+        }
+        Ok(done.at(task_address(task)))
+    }
+
+    /// Loads into the store; the journal of a record that is there is loaded beside it, because nothing replaces a record.
+    fn load(&mut self, journal: &JournalSource) -> Result<Done, Done> {
+        let bytes = match journal {
+            JournalSource::Text(json) => json.text.clone().into_bytes(),
+            JournalSource::Saved(name) => match self.kept(name).map_err(Done::failed)? {
+                Kept::Journal(bytes) => bytes.clone(),
+                _ => return Err(Done::failed(format!("\"{name}\" is no journal"))),
+            },
+        };
+        let mut done = Done::host();
+        let loaded = match self.records.store.load(&bytes[..]) {
+            Err(SharedTaskError::Exists(_)) => {
+                TaskStore::new(self.records.store.config().clone()).load(&bytes[..])
+            }
+            loaded => loaded,
+        };
+        if let Err(SharedTaskError::Journal(error)) = &loaded
+            && let Some(entry) = error.entry()
+        {
+            done.answers.set("at_entry", entry);
+        }
+        made(&mut done, loaded.map(drop));
+        Ok(done)
+    }
+
+    fn put(&mut self, by: &Actor, key: &str, body: &Body) -> Result<Done, Done> {
+        let handle = self.handle(by)?;
+        let body = self.body(by, body)?;
+        Ok(written(self.records.space.put(&handle, key, &body)).at(cell_address(key)))
+    }
+
+    fn cas(
+        &mut self,
+        by: &Actor,
+        key: &str,
+        body: &Body,
+        (version, scope): (u64, Option<ShareScope>),
+    ) -> Result<Done, Done> {
+        let handle = self.handle(by)?;
+        let made = self.body(by, body)?;
+        // The cell's scope is that of the body that goes into it, unless the step says otherwise.
+        let scope = scope.or(body.scope).unwrap_or(ShareScope::Fleet);
+        Ok(written(self.records.space.cas(&handle, key, scope, version, &made)).at(cell_address(key)))
+    }
+
+    fn get(&mut self, by: &Actor, key: &str, scope: Option<ShareScope>) -> Result<Done, Done> {
+        let handle = self.handle(by)?;
+        let outcome = self.records.space.get(&handle, key, scope.unwrap_or(ShareScope::Fleet));
+        let mut done = Done::decided(&outcome.verdict()).at(cell_address(key));
+        match outcome.allowed() {
+            None => {}
+            Some(None) => empty(&mut done),
+            Some(Some(CellView { body, version, .. })) => {
+                if let Some(bytes) = handle.read(&body).allowed() {
+                    done.text(&bytes);
+                }
+                done.answers.set("version", version);
+                done.answers.set("taint", body.taint().name());
+                done.answers.set("scope", body.scope().name());
+                done.answers.set("empty", false);
+                done.yields = Some(Kept::Ref(body));
+            }
+        }
+        Ok(done)
+    }
+
+    fn delete(
+        &mut self,
+        by: &Actor,
+        key: &str,
+        version: u64,
+        scope: Option<ShareScope>,
+    ) -> Result<Done, Done> {
+        let handle = self.handle(by)?;
+        let scope = scope.unwrap_or(ShareScope::Fleet);
+        Ok(written(self.records.space.delete(&handle, key, scope, version)).at(cell_address(key)))
+    }
+
+    fn list(&mut self, by: &Actor, prefix: &str, scope: Option<ShareScope>) -> Result<Done, Done> {
+        let handle = self.handle(by)?;
+        let outcome = self.records.space.list(&handle, prefix, scope.unwrap_or(ShareScope::Fleet));
+        let mut done = Done::decided(&outcome.verdict()).at(cell_address(prefix));
+        if let Some(cells) = outcome.allowed() {
+            let keys: Vec<String> = cells.into_iter().map(|(key, _)| key.as_str().to_owned()).collect();
+            done.note = Some(keys.join(", "));
+            done.answers.set("keys", keys);
+        }
+        Ok(done)
+    }
+}
+
+fn task_address(task: &str) -> String {
+    format!("task:{task:?}")
+}
+
+fn cell_address(key: &str) -> String {
+    format!("cell:{key:?}")
+}
+
+/// Nothing was there.
+fn empty(done: &mut Done) {
+    done.note = Some("empty".to_owned());
+    done.answers.set("empty", true);
+}
+
+/// An act whose permission may be asked for as `act` or as `verdict`.
+fn both(verdict: &fak_abi::Verdict) -> Done {
+    let mut done = Done::decided(verdict);
+    done.answers.set("act", verdict.kind().name());
+    done
+}
+
+/// Whether the host or an agent could make something, and why not.
+fn made(done: &mut Done, made: Result<(), SharedTaskError>) {
+    done.answers.set("ok", made.is_ok());
+    if let Err(error) = made {
+        let kind = match &error {
+            SharedTaskError::Json(_) => "json",
+            SharedTaskError::Journal(_) => "journal",
+            SharedTaskError::Exists(_) => "exists",
+            SharedTaskError::Unknown(_) => "unknown",
+            SharedTaskError::Refused { reason, .. } => reason.name(),
+            _ => "error",
+        };
+        let text = format!("{kind}: {error}");
+        done.note = Some(text.clone());
+        done.answers.set("error", text);
+    }
+}
+
+/// Whether the act was permitted, and what the merge made of it.
+fn patched(outcome: Outcome<Patched>) -> Done {
+    let mut done = Done::verdict("act", &outcome.verdict());
+    let Some(Patched { result, revision }) = outcome.allowed() else {
+        return done;
+    };
+    done.answers.set("verdict", result.verdict.name());
+    if !result.reason.is_empty() {
+        done.answers.set("reason", &*result.reason);
+    }
+    done.answers.set("revision", revision);
+    done.note = Some(format!("revision {revision}"));
+    if let Some(conflict) = &result.conflict {
+        done.note = Some(format!("at {}", conflict.path));
+        done.answers.set("conflict", conflict_json(conflict));
+    }
+    if let Some(approval) = &result.approval {
+        done.answers.set("decision", &*approval.decision_id);
+        done.yields = Some(Kept::Decision(approval.decision_id.to_string()));
+    }
+    done
+}
+
+fn conflict_json(conflict: &Conflict) -> Value {
+    let value = |value| crate::parse::to_serde(value);
+    json!({
+        "path": &*conflict.path,
+        "base_value": value(&conflict.base_value),
+        "current_value": value(&conflict.current_value),
+        "proposed_value": value(&conflict.proposed_value),
+        "resolution": &*conflict.resolution,
+    })
+}
+
+/// What a reader sees of a record.
+fn show(done: &mut Done, view: &TaskView) {
+    let ids = |ids: Vec<&str>| ids.into_iter().map(str::to_owned).collect::<Vec<_>>();
+    let notes = ids(view.notes().map(|note| &*note.note_id).collect());
+    let artifacts = ids(view.artifacts().map(|artifact| &*artifact.artifact_id).collect());
+    let decisions = ids(view.open_decisions().map(|decision| &*decision.decision_id).collect());
+    done.note = Some(format!(
+        "{:?}, {:?}, {} notes ({} redacted), {} artifacts ({} redacted)",
+        view.title,
+        view.state,
+        notes.len(),
+        view.redacted_notes,
+        artifacts.len(),
+        view.redacted_artifacts
+    ));
+    done.answers.set("title", &*view.title);
+    done.answers.set("state", &*view.state);
+    done.answers.set("body_visible", view.body_visible);
+    done.answers.set("notes", notes);
+    done.answers.set("artifacts", artifacts);
+    done.answers.set("open_decisions", decisions);
+    done.answers.set("redacted_notes", view.redacted_notes);
+    done.answers.set("redacted_artifacts", view.redacted_artifacts);
+}
+
+/// What a permitted write to a cell came to.
+fn written(outcome: Outcome<CellWrite>) -> Done {
+    let mut done = Done::decided(&outcome.verdict());
+    match outcome.allowed() {
+        None => {}
+        Some(CellWrite::Done { version }) => {
+            done.note = Some(format!("version {version}"));
+            done.answers.set("version", version);
+        }
+        Some(CellWrite::Conflict { current }) => {
+            done.note = Some(match current {
+                Some(version) => format!("conflict: the cell is at version {version}"),
+                None => "conflict: the cell is not there".to_owned(),
+            });
+            done.answers.set("conflict", json!({ "version": current }));
+        }
+    }
+    done
+}
