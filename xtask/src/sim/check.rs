@@ -34,6 +34,9 @@ pub(crate) fn after_step(sim: &mut Sim, at: usize) -> Step {
 
 /// Every mailbox is as full as the model's, and none is fuller than it may be.
 fn depths(sim: &Sim) -> Step {
+    if sim.model.closed {
+        return Ok(());
+    }
     let depths = sim.real.bus.depths();
     ensure!(depths.len() == sim.model.boxes.len(), "{} mailboxes, the model has {:?}", depths.len(), sim.model.boxes.keys());
     for depth in depths {

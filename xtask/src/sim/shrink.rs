@@ -16,15 +16,20 @@ pub(crate) fn smallest(episode: &Episode, at: usize, fault: &Fault) -> (Vec<Op>,
             let without: Vec<Op> =
                 rest.filter(|(at, _)| *at < from || *at >= from + chunk).map(|(_, op)| *op).collect();
             match play(episode.setup(), &without) {
-                Some((at, fault)) => {
+                Some((at, fault)) if kind(&fault) == kind(&last) => {
                     ops = without;
                     ops.truncate(at + 1);
                     last = fault;
                 }
-                None => from += chunk,
+                _ => from += chunk,
             }
         }
         chunk /= 2;
     }
     (ops, last)
+}
+
+/// What a fault is about: its first words, numbers aside.
+fn kind(fault: &Fault) -> String {
+    fault.0.chars().take(24).filter(|c| !c.is_ascii_digit()).collect()
 }

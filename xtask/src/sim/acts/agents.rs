@@ -4,7 +4,9 @@ use fak_abi::Id;
 
 use super::Sim;
 use crate::sim::fault::{Step, ensure};
+use crate::sim::model::channels::Own;
 use crate::sim::model::{Agent, Cap, Who};
+use crate::sim::op::Op;
 use crate::sim::real::{World, broken};
 
 impl Sim {
@@ -50,13 +52,18 @@ impl Sim {
         let detached = self.real.kernel.detach(&Id::new(&id).map_err(broken)?);
         ensure!(detached.is_ok() == who.is_some(), "§2.3: detaching {id} gave {detached:?}");
         let Some(who) = who else { return Ok(()) };
-        let waited: Vec<_> = self.waiting().filter(|(waiter, _)| *waiter != who).map(|(_, key)| key).collect();
+        let waits = self.waiting().filter(|(waiter, _)| *waiter != who && self.model.is_live(*waiter));
+        let waited: Vec<_> = waits.map(|(_, key)| key).collect();
         self.model.detached(who, &waited);
         Ok(())
     }
 
     pub(super) fn open(&mut self, key: u8) -> Step {
         let (key, real) = Self::key(key)?;
+        if self.model.owner_of(&key) == Own::OneActOnly {
+            ensure!(!self.real.bus.open(&real), "§4.9: {key:?} is for one act alone and was opened");
+            return Ok(());
+        }
         let is_new = !self.model.boxes.contains_key(&key);
         let opened = self.real.bus.open(&real);
         ensure!(opened == is_new, "opening {key:?} says new: {opened}");
@@ -69,9 +76,47 @@ impl Sim {
         Ok(())
     }
 
+    /// §4.11: every waiter wakes and is told.
     pub(super) fn close(&mut self) -> Step {
         self.real.bus.close();
         self.model.close();
+        let begun = self.real.tasks.iter().filter(|task| task.wait.begun.is_some());
+        let asleep = begun.filter(|task| !task.is_woken()).count();
+        ensure!(asleep == 0, "§4.11: {asleep} waits sleep on after the bus was closed");
+        self.settle(0)
+    }
+
+    /// A bus that was closed refuses everything, whatever else there would be to say.
+    pub(super) fn after_close(&mut self, op: Op) -> Step {
+        let (refused, what) = match op {
+            Op::Send { agent, key, body, .. } => {
+                let (Some(who), Some((at, _))) = (self.agent(agent), self.body(body)) else { return Ok(()) };
+                let (Some(endpoint), Some(body)) = (self.real.agents.get(who), self.real.bodies.get(at)) else {
+                    return Ok(());
+                };
+                (!endpoint.send(&Self::key(key)?.1, body).is_allow(), "send")
+            }
+            Op::TryRecv { agent, key } => {
+                let Some(endpoint) = self.agent(agent).and_then(|who| self.real.agents.get(who)) else {
+                    return Ok(());
+                };
+                (endpoint.try_recv(&Self::key(key)?.1).refusal().is_some(), "receive")
+            }
+            Op::Bind { agent, key } => {
+                let Some(endpoint) = self.agent(agent).and_then(|who| self.real.agents.get(who)) else {
+                    return Ok(());
+                };
+                (!endpoint.bind(&Self::key(key)?.1).is_allow(), "bind")
+            }
+            Op::Subscribe { agent, key } => {
+                let Some(endpoint) = self.agent(agent).and_then(|who| self.real.agents.get(who)) else {
+                    return Ok(());
+                };
+                (!endpoint.subscribe(&Self::key(key)?.1).is_allow(), "subscribe")
+            }
+            _ => return Ok(()),
+        };
+        ensure!(refused, "§4.11: a {what} was allowed on a bus that was closed");
         Ok(())
     }
 }

@@ -71,7 +71,11 @@ impl Sim {
     pub(super) fn bind(&mut self, agent: u8, key: u8) -> Step {
         let Some(who) = self.agent(agent) else { return Ok(()) };
         let (key, real_key) = Self::key(key)?;
-        let waiting: Vec<Who> = self.waiting_now(&key);
+        // Whether a wait that was woken and has not been polled yet is over is nobody's to say.
+        if self.is_unsettled(&key, who) {
+            return Ok(());
+        }
+        let waiting: Vec<Who> = self.waiting().filter(|(_, at)| *at == key).map(|(who, _)| who).collect();
         let model = self.model.bind(who, &key, &waiting);
         let Some(endpoint) = self.real.agents.get(who) else { return Ok(()) };
         let product = endpoint.bind(&real_key);
@@ -82,11 +86,10 @@ impl Sim {
         Ok(())
     }
 
-    /// Those who wait at a key and have not been woken.
-    fn waiting_now(&self, key: &Key) -> Vec<Who> {
-        let tasks = self.real.tasks.iter();
-        let here = tasks.filter(|task| task.wait.sub.is_none() && task.wait.begun.is_some());
-        here.filter(|task| task.wait.key == *key && !task.is_woken()).map(|task| task.wait.who).collect()
+    /// True if another than `who` was woken at a key and has not been polled.
+    fn is_unsettled(&self, key: &Key, who: Who) -> bool {
+        let mut tasks = self.real.tasks.iter().filter(|task| task.wait.sub.is_none() && task.wait.begun.is_some());
+        tasks.any(|task| task.wait.key == *key && task.wait.who != who && task.is_woken())
     }
 
     pub(super) fn unbind(&mut self, agent: u8, key: u8) -> Step {

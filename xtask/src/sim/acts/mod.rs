@@ -59,6 +59,9 @@ impl Sim {
 
     /// Performs one step.
     pub(crate) fn apply(&mut self, op: Op) -> Step {
+        if self.model.closed {
+            return self.after_close(op);
+        }
         match op {
             Op::Attach { name, shape } => self.attach(name, shape),
             Op::Detach { name } => self.detach(name),

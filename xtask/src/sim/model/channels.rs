@@ -67,6 +67,8 @@ pub(crate) struct Sub {
     pub(crate) queue: Vec<Msg>,
     pub(crate) missed: u64,
     pub(crate) open: bool,
+    /// Why it ended.
+    pub(crate) end: &'static str,
 }
 
 /// A receive that waits, at a mailbox or a subscription.
@@ -296,11 +298,15 @@ impl Model {
         if let Err(reason) = self.admit(Act::Recv, who, Some(key), None) {
             return Got::Refused(reason);
         }
-        if self.closed {
+        if self.closed && !self.boxes.contains_key(key) {
             return Got::Refused(Reason::Misroute);
         }
-        if self.only(key).is_some_and(|only| only != who) {
+        let special = self.owner_of(key) == Own::OneActOnly;
+        if special || self.only(key).is_some_and(|only| only != who) {
             return Got::Refused(Reason::TrustViolation);
+        }
+        if self.closed {
+            return Got::Refused(Reason::Misroute);
         }
         match self.oldest(who, key) {
             (Some(msg), _) => self.take(who, key, msg),
@@ -314,6 +320,9 @@ impl Model {
         let (who, key) = (wait.who, wait.key.clone());
         if let Some(end) = self.end_of(wait) {
             return Got::End(end);
+        }
+        if self.is_over(wait) {
+            return Got::Refused(Reason::Misroute);
         }
         if let Err(reason) = self.admit(Act::Recv, who, Some(&key), None) {
             return Got::Refused(reason);
@@ -337,6 +346,12 @@ impl Model {
         }
     }
 
+    /// §2.5: an act that begins when its time is over, or its switch was turned, is refused.
+    fn is_over(&self, wait: &Wait) -> bool {
+        let over = wait.cancelled || wait.deadline.is_some_and(|at| self.now >= at);
+        over && self.is_live(wait.who)
+    }
+
     /// Ends that come before anything else.
     fn end_of(&self, wait: &Wait) -> Option<&'static str> {
         wait.begun?;
@@ -351,11 +366,16 @@ impl Model {
 
     fn first_poll(&mut self, wait: &mut Wait, others_waiting: usize) -> Got {
         let (who, key) = (wait.who, wait.key.clone());
-        if let Err(reason) = self.need_box(&key, who) {
+        if !self.boxes.contains_key(&key)
+            && let Err(reason) = self.need_box(&key, who)
+        {
             return Got::Refused(reason);
         }
         if self.only(&key).is_some_and(|only| only != who) {
             return Got::Refused(Reason::TrustViolation);
+        }
+        if self.closed {
+            return Got::Refused(Reason::Misroute);
         }
         match self.oldest(who, &key) {
             (Some(msg), _) => self.take(who, &key, msg),
@@ -415,7 +435,7 @@ impl Model {
         }
         self.count(Act::Subscribe);
         let at = self.subs.len();
-        self.subs.push(Sub { who, key: key.clone(), queue: Vec::new(), missed: 0, open: true });
+        self.subs.push(Sub { who, key: key.clone(), queue: Vec::new(), missed: 0, open: true, end: "" });
         self.topics.entry(key.clone()).or_default().push(at);
         Ok(at)
     }
@@ -423,7 +443,7 @@ impl Model {
     /// A subscription is over; what it had queued is dead.
     pub(crate) fn end_sub(&mut self, at: usize, cause: &'static str) {
         let Some(sub) = self.subs.get_mut(at).filter(|sub| sub.open) else { return };
-        sub.open = false;
+        (sub.open, sub.end) = (false, cause);
         let (key, dead) = (sub.key.clone(), std::mem::take(&mut sub.queue));
         self.bury(dead, cause);
         if let Some(list) = self.topics.get_mut(&key) {
@@ -456,9 +476,10 @@ impl Model {
         if let Err(reason) = self.admit(Act::Recv, who, Some(&key), None) {
             return (Got::Refused(reason), 0);
         }
-        let Some(sub) = self.subs.get_mut(at).filter(|sub| sub.open) else {
-            return (if waits { Got::End("closed") } else { Got::Refused(Reason::Misroute) }, 0);
-        };
+        if let Some(end) = self.subs.get(at).filter(|sub| !sub.open).map(|sub| sub.end) {
+            return (if waits { Got::End(end) } else { Got::Refused(Reason::Misroute) }, 0);
+        }
+        let Some(sub) = self.subs.get_mut(at) else { return (Got::Empty, 0) };
         if sub.queue.is_empty() {
             return (if waits { Got::Waits } else { self.nothing() }, 0);
         }
@@ -484,6 +505,9 @@ impl Model {
     pub(crate) fn poll_sub(&mut self, wait: &mut Wait, others_waiting: usize) -> (Got, u64) {
         if let Some(end) = self.end_of(wait) {
             return (Got::End(end), 0);
+        }
+        if self.is_over(wait) {
+            return (Got::Refused(Reason::Misroute), 0);
         }
         let Some(at) = wait.sub else { return (Got::Waits, 0) };
         let (got, missed) = self.pull(at, true);
