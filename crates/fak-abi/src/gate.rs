@@ -243,6 +243,7 @@ pub struct Needs {
 impl<'a> Permit<'a> {
     /// For kernels: `call` is allowed by `by`.
     #[inline]
+    #[inline]
     pub fn new(
         settle: &'a dyn Settle,
         call: &'a ToolCall<'a>,
@@ -255,6 +256,7 @@ impl<'a> Permit<'a> {
 
     /// With the arguments that an accepted transform left.
     #[inline]
+    #[inline]
     pub fn transform(self, args: Option<Ref>) -> Self {
         // Field by field: the permit has a destructor.
         let mut permit = self;
@@ -264,6 +266,7 @@ impl<'a> Permit<'a> {
 
     /// The body the act happens with, if it was transformed.
     #[must_use]
+    #[inline]
     #[inline]
     pub const fn transformed(&self) -> Option<&Ref> {
         self.args.as_ref()
@@ -280,11 +283,13 @@ impl<'a> Permit<'a> {
     /// fills the reservation, so that no user code runs under its locks.
     #[must_use]
     #[inline]
+    #[inline]
     pub const fn counts(&self) -> bool {
         self.needs.counts
     }
 
     /// Lets the counting rungs count. Free when there are none.
+    #[inline]
     #[inline]
     pub fn charge(mut self) -> Charge<'a> {
         if self.needs.counts
@@ -314,10 +319,12 @@ impl<'a> Permit<'a> {
 
     /// The call as it happens: with the arguments a transform left.
     #[inline]
+    #[inline]
     fn effective(&self) -> ToolCall<'_> {
         self.args.as_ref().map_or(*self.call, |args| self.call.args(args))
     }
 
+    #[inline]
     #[inline]
     fn close(&mut self, verdict: &Verdict, seq: u64) {
         self.open = false;
@@ -328,6 +335,7 @@ impl<'a> Permit<'a> {
 }
 
 impl Drop for Permit<'_> {
+    #[inline]
     #[inline]
     fn drop(&mut self) {
         if self.open && self.slot == AuditSlot::Reserved {
@@ -351,6 +359,7 @@ pub struct Cleared<'a>(Permit<'a>);
 
 impl Cleared<'_> {
     /// The act happened under the number `seq` (0 if it has none).
+    #[inline]
     #[inline]
     pub fn allow(mut self, seq: u64) -> Verdict {
         let verdict = Verdict::allow(self.0.by);
