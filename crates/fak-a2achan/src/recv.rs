@@ -4,7 +4,9 @@
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use fak_abi::{Act, Address, ChannelKey, Permit, Reason, Rider, SiteInfo, Tool, ToolCall, Verdict, VerdictKind};
+use fak_abi::{
+    Act, Address, ChannelKey, Permit, Reason, Rider, SiteInfo, Tool, ToolCall, Verdict, VerdictKind,
+};
 
 use crate::core::Ownership;
 use crate::delivery::{Delivery, End};
