@@ -139,6 +139,11 @@ impl<L: Locks> Mailbox<L> {
         &self.to
     }
 
+    /// True if somebody has bound it.
+    pub(crate) fn is_bound(&self) -> bool {
+        self.bound.load(Ordering::Acquire)
+    }
+
     /// It is not retired for want of use.
     pub(crate) fn keep(&self) {
         self.kept.store(true, Ordering::Relaxed);

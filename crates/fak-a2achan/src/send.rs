@@ -5,7 +5,7 @@ use std::task::Waker;
 use std::time::Duration;
 
 use fak_abi::{
-    Act, Address, ChannelKey, Cleared, Id, Permit, Principal, Reason, Ref, Refusal, Rider, Sequence,
+    Act, Address, ChannelKey, Charge, Cleared, Id, Permit, Principal, Reason, Ref, Refusal, Rider, Sequence,
     SiteInfo, ToolCall, Verdict,
 };
 
@@ -52,6 +52,16 @@ enum Placing {
 impl Endpoint {
     /// Sends a message (§4.3). Never blocks; the verdict is the answer.
     pub fn send(&self, key: &ChannelKey, body: &Ref) -> Verdict {
+        if let Some(mailbox) = self.core().find(key)
+            && let Some(verdict) = self.send_plain(key, body, &mailbox, None)
+        {
+            return verdict;
+        }
+        self.send_slowly(key, body)
+    }
+
+    #[cold]
+    pub(crate) fn send_slowly(&self, key: &ChannelKey, body: &Ref) -> Verdict {
         let out = Outgoing { act: Act::Send, key, body, extra: None, idempotency: None, rider: None };
         self.dispatch(out, None).0
     }
@@ -73,6 +83,51 @@ impl Endpoint {
         let extra = Extra { expires, ..Extra::default() }.boxed();
         let &SendOptions { idempotency, rider, .. } = options;
         Outgoing { act: Act::Send, key, body, extra, idempotency, rider }
+    }
+
+    /// The common case of a send: the mailbox is at hand and nobody has bound it. `None` says only
+    /// that a closer look is needed.
+    #[inline]
+    pub(crate) fn send_plain(
+        &self,
+        key: &ChannelKey,
+        body: &Ref,
+        mailbox: &Arc<Mailbox>,
+        route: Option<&Arc<Route>>,
+    ) -> Option<Verdict> {
+        let (account, link) = (self.account()?, self.core().link()?);
+        if mailbox.is_bound() {
+            return None;
+        }
+        let call = ToolCall::new(self.agent(), Act::Send).args(body).address(Address::Channel(key));
+        let permit = match self.admit(&call) {
+            Ok(permit) => permit,
+            Err(verdict) => return Some(verdict),
+        };
+        let spot = Spot { mailbox, account, route, recipient: None };
+        if permit.counts() {
+            let out = Outgoing { act: Act::Send, key, body, extra: None, idempotency: None, rider: None };
+            return match self.place_counted(permit, &out, &spot, None, link.sequence()) {
+                Placing::Done(verdict, _) => Some(verdict),
+                Placing::Again => None,
+            };
+        }
+        let cleared = match permit.charge() {
+            Charge::Cleared(cleared) => cleared,
+            Charge::Refuse(verdict) => return Some(verdict),
+        };
+        let offer = spot.offer(cleared.transformed().unwrap_or(body));
+        match mailbox.offer(&offer, None, link.sequence()) {
+            Ok((seq, wake)) => {
+                let verdict = cleared.allow(seq);
+                if let Some(waker) = wake {
+                    waker.wake();
+                }
+                Some(verdict)
+            }
+            Err(block @ (Block::Move | Block::End)) if !self.is_final(block) => None,
+            Err(block) => Some(self.revoke(cleared, refusal_of(block))),
+        }
     }
 
     /// Sends; the verdict and the message's number (0 if there is none).

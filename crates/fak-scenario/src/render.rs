@@ -214,9 +214,9 @@ mod tests {
     fn text_has_a_line_per_act_and_names_what_failed() {
         expect![[r#"
             a private body cannot cross agents  a.json
-               1 send           alpha      in_kernel:"work"           deny TRUST_VIOLATION by a2achan/gate at a2achan/private
+               1 send               alpha      in_kernel:"work"         deny TRUST_VIOLATION by a2achan/gate at a2achan/private
                  FAIL a.json: step 1 (line 8): expected verdict "allow", got "deny"
-               2 tick           (host)     -                          done
+               2 tick               (host)     -                        done
         "#]]
         .assert_eq(&report().to_text(Style::Plain));
         assert!(report().to_text(Style::Colour).contains("\u{1b}[33mdeny\u{1b}[0m"));

@@ -194,6 +194,7 @@ fn what_stands_before_the_steps() {
         &top(r#""topology": {"name": "t", "edges": [["alpha", "alhpa"]]}"#),
         &expect![[r#"x.json:3:47: topology/edges/0/1: unknown agent "alhpa", did you mean "alpha"?"#]],
     );
+    check(&top(r#""lanes": {"file": "no-such.toml"}"#), &expect![[r#"x.json:3:19: lanes/file: cannot read "no-such.toml": No such file or directory (os error 2)"#]]);
     check(
         &top(r#""policy": {"file": "../../etc/passwd"}"#),
         &expect![[
@@ -224,6 +225,23 @@ fn a_file_that_cannot_be_read() {
     std::fs::create_dir_all(&empty).unwrap();
     let error = fak_scenario::find(&empty).unwrap_err().to_string();
     assert!(error.starts_with("no scenario in "), "{error}");
+    // In a folder what is plainly something else is passed over; what cannot be read is not.
+    let mixed = folder.join("mixed");
+    std::fs::create_dir_all(mixed.join("deep")).unwrap();
+    for (name, text) in [
+        ("a.json", "{\"schema\": \"fak.scenario.v1\"}"),
+        ("b.json", "{\"schema\": \"fak.scenario.v9\", \"steps\": []}"),
+        ("deep/c.json", "{\"torn"),
+        ("policy.json", "{\"version\": 1}"),
+        ("journal.json", "{\"schema\": \"fak.shared-task-journal.v1\"}"),
+        ("notes.txt", "no scenario"),
+    ] {
+        std::fs::write(mixed.join(name), text).unwrap();
+    }
+    let found = fak_scenario::find(&mixed).unwrap();
+    let names: Vec<_> =
+        found.iter().map(|path| path.strip_prefix(&mixed).unwrap().to_str().unwrap()).collect();
+    assert_eq!(names, ["a.json", "b.json", "deep/c.json"]);
     std::fs::remove_dir_all(&folder).unwrap();
 }
 

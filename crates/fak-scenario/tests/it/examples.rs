@@ -77,3 +77,19 @@ fn neither_log_nor_explanation_quotes_a_body() {
     }
     std::fs::remove_dir_all(&folder).unwrap();
 }
+
+/// What the schema refuses, the reader refuses.
+#[test]
+fn every_negative_scenario_is_refused() {
+    let mut seen = 0;
+    for path in find(&folder("negative")).unwrap() {
+        let fixture: serde_json::Value = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
+        if fixture["schema"] == "fak.scenario.v1" {
+            let text = fixture["value"].to_string();
+            let read = Scenario::parse(text.as_bytes(), &path, Reach::Folder);
+            assert!(read.is_err(), "{} is read", path.display());
+            seen += 1;
+        }
+    }
+    assert!(seen > 20, "{seen}");
+}
