@@ -4,7 +4,9 @@
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use fak_abi::{Act, Address, ChannelKey, Permit, Reason, Rider, SiteInfo, Tool, ToolCall, Verdict, VerdictKind};
+use fak_abi::{
+    Act, Address, ChannelKey, Permit, Reason, Rider, SiteInfo, Tool, ToolCall, Verdict, VerdictKind,
+};
 
 use crate::core::Ownership;
 use crate::delivery::{Delivery, End};
@@ -195,11 +197,8 @@ impl Endpoint {
             Ok(permit) => permit,
             Err(verdict) => return Poll::Ready((Delivery::Refuse(verdict), 0)),
         };
-        let popped = if begun {
-            self.pop_woken(mailbox, incoming, state)
-        } else {
-            self.pop(mailbox, incoming)
-        };
+        let popped =
+            if begun { self.pop_woken(mailbox, incoming, state) } else { self.pop(mailbox, incoming) };
         if let Some(entry) = popped {
             return Poll::Ready(self.hand_over(&call, permit, mailbox, (entry, 0)));
         }
