@@ -11,8 +11,8 @@ use std::time::{Duration, Instant};
 use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};
 use fak_a2achan::{Bus, BusConfig, Channel, Delivery, Endpoint, Message, RequestOptions};
 use fak_abi::{
-    Adjudicator, Capability, ChannelKey, Desk, Id, Opinion, Principal, PrincipalSpec, Ref, RungName, ShareScope,
-    ToolCall, ToolScope,
+    Adjudicator, Capability, ChannelKey, Desk, Id, Opinion, Principal, PrincipalSpec, Ref, RungName,
+    ShareScope, ToolCall, ToolScope,
 };
 use fak_adjudicate::{Kernel, Rank};
 use tokio::runtime::{Builder, Runtime};
@@ -385,9 +385,8 @@ fn row10(c: &mut Criterion) {
     let alpha = world.agent("alpha");
     let body = body(&alpha, 1_024);
     let topic = key("in_kernel:news");
-    let mut subscriptions: Vec<_> = (0..100)
-        .map(|n| world.agent(&format!("reader-{n}")).subscribe(&topic).allowed().unwrap())
-        .collect();
+    let mut subscriptions: Vec<_> =
+        (0..100).map(|n| world.agent(&format!("reader-{n}")).subscribe(&topic).allowed().unwrap()).collect();
     group.bench_function("gated", |b| {
         b.iter(|| {
             assert_eq!(alpha.publish(&topic, black_box(&body)).fanout, 100);

@@ -9,6 +9,8 @@ mod guard;
 mod lease;
 mod offer;
 mod seek;
+#[cfg(test)]
+mod shuttled;
 mod wait;
 
 use std::collections::{HashMap, VecDeque};

@@ -197,11 +197,8 @@ impl Endpoint {
             Ok(permit) => permit,
             Err(verdict) => return Poll::Ready((Delivery::Refuse(verdict), 0)),
         };
-        let popped = if begun {
-            self.pop_woken(mailbox, incoming, state)
-        } else {
-            self.pop(mailbox, incoming)
-        };
+        let popped =
+            if begun { self.pop_woken(mailbox, incoming, state) } else { self.pop(mailbox, incoming) };
         if let Some(entry) = popped {
             return Poll::Ready(self.hand_over(&call, permit, mailbox, (entry, 0)));
         }
