@@ -200,10 +200,10 @@ impl Core {
 
     /// Whom a send to a key without a mailbox resolves to (§2.5).
     pub(crate) fn session_owner(&self, key: &ChannelKey) -> Option<Arc<Principal>> {
-        match self.ownership(key) {
-            Ownership::Session(owner) => Some(owner),
-            _ => None,
+        if key.locale() != Locale::Session {
+            return None;
         }
+        self.traces.get(key.id()).map(|account| Arc::clone(account.principal()))
     }
 
     pub(crate) fn find(&self, key: &ChannelKey) -> Option<Arc<Mailbox>> {

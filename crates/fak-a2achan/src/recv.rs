@@ -4,7 +4,9 @@
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use fak_abi::{Act, Address, ChannelKey, Permit, Reason, Rider, SiteInfo, Tool, ToolCall, Verdict, VerdictKind};
+use fak_abi::{
+    Act, Address, ChannelKey, Permit, Reason, Rider, SiteInfo, Tool, ToolCall, Verdict, VerdictKind,
+};
 
 use crate::core::Ownership;
 use crate::delivery::{Delivery, End};
@@ -109,14 +111,14 @@ impl Endpoint {
         let Some(mailbox) = mailbox else {
             // A key that is another's is refused whether or not anything was ever sent there (§4.6).
             let refused = match incoming.address {
-                Address::Channel(key) => self.not_mine(key),
+                _ if self.core().is_closed() => Some(refusal(Reason::Misroute, sites::CLOSED)),
+                Address::Channel(key) => {
+                    self.not_mine(key).map(|site| refusal(Reason::TrustViolation, site))
+                }
                 _ => None,
             };
             return match refused {
-                Some(site) => {
-                    let refusal = refusal(Reason::TrustViolation, site);
-                    (Delivery::Refuse(self.refuse(permit, refusal)), 0)
-                }
+                Some(refusal) => (Delivery::Refuse(self.refuse(permit, refusal)), 0),
                 None => (self.nothing(permit), 0),
             };
         };
@@ -128,6 +130,30 @@ impl Endpoint {
             return self.conclude(&call, permit, &newer, sought.found, unlinked);
         }
         self.conclude(&call, permit, mailbox, sought.found, unlinked)
+    }
+
+    /// The common case: the oldest message is for this agent, and nobody has to be asked.
+    #[inline]
+    fn pop(&self, mailbox: &Mailbox, incoming: &Incoming<'_>) -> Option<Entry> {
+        if incoming.lease.is_some() || mailbox.is_timed() || self.agent().gate().has_edges() {
+            return None;
+        }
+        let (entry, wake) = mailbox.pop(self.me())?;
+        if let Some(waker) = wake {
+            waker.wake();
+        }
+        Some(entry)
+    }
+
+    /// The same for a receiver that was woken.
+    #[inline]
+    fn pop_woken(&self, mailbox: &Mailbox, incoming: &Incoming<'_>, state: &mut WaitState) -> Option<Entry> {
+        if incoming.lease.is_some() || mailbox.is_timed() || self.agent().gate().has_edges() {
+            return None;
+        }
+        let (entry, wakes) = mailbox.pop_woken(self.me(), state)?;
+        wakes.into_iter().for_each(std::task::Waker::wake);
+        Some(entry)
     }
 
     /// The mailbox that took the place of one that was retired for want of use.
@@ -171,6 +197,11 @@ impl Endpoint {
             Ok(permit) => permit,
             Err(verdict) => return Poll::Ready((Delivery::Refuse(verdict), 0)),
         };
+        let popped =
+            if begun { self.pop_woken(mailbox, incoming, state) } else { self.pop(mailbox, incoming) };
+        if let Some(entry) = popped {
+            return Poll::Ready(self.hand_over(&call, permit, mailbox, (entry, 0)));
+        }
         let (sought, unlinked) = self.look(mailbox, incoming, Some((state, cx)));
         let waits = match sought.found {
             Found::Nothing => begun || !unlinked,
@@ -309,16 +340,17 @@ impl Endpoint {
     /// The rung that keeps a message out of this agent's context, if one does.
     #[inline]
     pub(crate) fn screen(&self, call: &ToolCall<'_>, entry: &Entry) -> Option<&'static str> {
-        let parts = entry.extra.as_ref().map_or(&[][..], |extra| &extra.parts);
-        std::iter::once(&entry.body).chain(parts).find_map(|body| {
+        let by = |body| {
             let verdict = self.agent().gate().screen(call, body);
             (verdict.kind() != VerdictKind::Allow).then(|| verdict.by())
-        })
+        };
+        let parts = entry.extra.as_ref().map_or(&[][..], |extra| &extra.parts);
+        by(&entry.body).or_else(|| parts.iter().find_map(by))
     }
 
     /// Puts a message where the host and forensics can see it, and tells the receiver about it.
     #[cold]
-    pub(crate) fn hold(&self, entry: Entry, address: Address<'_>, verdict: Verdict) -> HeldNotice {
+    pub(crate) fn hold(&self, entry: Entry, address: Address<'_>, verdict: Verdict) -> Box<HeldNotice> {
         self.core().note_held(&entry, self.me(), address, &verdict);
         let from = Arc::clone(entry.route.from());
         let notice = HeldNotice {
@@ -336,7 +368,7 @@ impl Endpoint {
         let sender = from.id().clone();
         let held = HeldMessage { from, receiver, to, seq: entry.seq, body: entry.body, by };
         self.core().held.lock().put(&sender, held);
-        notice
+        Box::new(notice)
     }
 }
 

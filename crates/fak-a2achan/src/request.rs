@@ -18,7 +18,7 @@ use crate::endpoint::Endpoint;
 use crate::entry::{Entry, Extra};
 use crate::message::{Cause, Message};
 use crate::route::Route;
-use crate::send::{Outgoing, refusal};
+use crate::send::{AtHand, Outgoing, refusal};
 use crate::sites;
 
 pub(crate) use ring::Rings;
@@ -55,6 +55,16 @@ impl Endpoint {
         key: &ChannelKey,
         body: &Ref,
         options: &RequestOptions<'_>,
+    ) -> Outcome<PendingReply> {
+        self.ask(key, body, options, None)
+    }
+
+    pub(crate) fn ask(
+        &self,
+        key: &ChannelKey,
+        body: &Ref,
+        options: &RequestOptions<'_>,
+        at_hand: AtHand<'_>,
     ) -> Outcome<PendingReply> {
         let call = ToolCall::new(self.agent(), Act::Request).args(body).address(Address::Channel(key));
         let call = call.rider(options.rider);
@@ -94,7 +104,7 @@ impl Endpoint {
         };
         let pending =
             PendingReply { endpoint: self.clone(), slot, key: key.clone(), rider: options.rider.cloned() };
-        let (verdict, _) = self.dispatch(out, None);
+        let (verdict, _) = self.dispatch(out, at_hand);
         if verdict.is_allow() {
             Outcome::Allow { value: pending, by: verdict.by() }
         } else {

@@ -69,6 +69,13 @@ pub trait Host: Gate {
     /// A body made by an act itself (§4.9), owned by `owner`.
     fn issue(&self, owner: &Arc<Principal>, bytes: Bytes, taint: Taint, scope: ShareScope) -> Option<Ref>;
 
+    /// What an adjudicated fold made of `parts` (§6.4): owned by `owner`, scope `agent`, the taint
+    /// joined over the parts, not to be widened unless every part is the owner's own. `None` for
+    /// an owner of another kernel.
+    fn derive(&self, _owner: &Arc<Principal>, _bytes: Bytes, _parts: &[Ref]) -> Option<Ref> {
+        None
+    }
+
     /// True unless no result admitter concerns itself with `tool`: a layer then need not put what it
     /// hands over into a Ref only to have it screened.
     fn screens(&self, _tool: Tool<'_>) -> bool {

@@ -85,20 +85,12 @@ impl AgentHandle {
         Ref::new(Arc::clone(self.principal()), bytes.into(), Taint::default(), ShareScope::default())
     }
 
-    /// Makes a value out of `parts` (§6.4): one's own, scope `agent`, taint joined over them, and
-    /// never to be widened unless every part is one's own.
+    /// A value made of others (§6.4): private to this principal, as tainted as the worst of
+    /// `parts` and never less than tainted, since nobody has witnessed that the bytes are what the
+    /// parts say. Unless every part is this principal's own, it cannot be widened.
     #[must_use]
     pub fn derive<'a>(&self, bytes: impl Into<Bytes>, parts: impl IntoIterator<Item = &'a Ref>) -> Ref {
-        let (mut taint, mut foreign) = (Taint::Trusted, false);
-        let mut any = false;
-        for part in parts {
-            any = true;
-            taint = taint.join(part.taint());
-            foreign |= part.is_derived() || !part.is_owned_by(self.principal());
-        }
-        let taint = if any { taint } else { Taint::default() };
-        let made = Ref::new(Arc::clone(self.principal()), bytes.into(), taint, ShareScope::Agent);
-        if foreign { made.derived() } else { made }
+        Ref::derived_from(self.principal(), bytes.into(), parts).tainted_at_least(Taint::default())
     }
 
     /// Reads a value that may flow to this principal (§2.4). No act: it needs no capability and
@@ -219,6 +211,21 @@ impl Drop for Syscall<'_> {
 }
 
 impl Ref {
+    /// What a fold of `parts` made, with their taint joined (§6.4). Only a kernel may vouch for it.
+    pub(crate) fn derived_from<'a>(
+        owner: &Arc<Principal>,
+        bytes: Bytes,
+        parts: impl IntoIterator<Item = &'a Self>,
+    ) -> Self {
+        let (mut taint, mut foreign) = (None, false);
+        for part in parts {
+            taint = Some(taint.unwrap_or(Taint::Trusted).join(part.taint()));
+            foreign |= part.is_derived() || !part.is_owned_by(owner);
+        }
+        let made = Self::new(Arc::clone(owner), bytes, taint.unwrap_or_default(), ShareScope::Agent);
+        if foreign { made.derived() } else { made }
+    }
+
     /// The same value with at least this taint, without an event: for layers that join taint over
     /// parts, and for kernels.
     #[must_use]

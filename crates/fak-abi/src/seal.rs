@@ -91,6 +91,17 @@ impl KernelSeal {
         self.own(body).map(|()| body.bytes().clone())
     }
 
+    /// What an adjudicated fold made of `parts` (§6.4), their taint joined.
+    ///
+    /// # Errors
+    /// [`ResolveError`] if `owner` is of another seal.
+    pub fn derive(&self, owner: &Arc<Principal>, bytes: Bytes, parts: &[Ref]) -> Result<Ref, ResolveError> {
+        if owner.tag() != &self.0 {
+            return Err(ResolveError);
+        }
+        Ok(Ref::derived_from(owner, bytes, parts))
+    }
+
     /// A Ref made by an act rather than by its owner: the bodies of §4.9, the entries of a pool.
     ///
     /// # Errors
