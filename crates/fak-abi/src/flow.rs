@@ -38,7 +38,6 @@ impl<'a> Domains<'a> {
 /// ```
 #[must_use]
 #[inline]
-#[inline]
 pub fn may_flow(taint: Taint, scope: ShareScope, owned: bool, from: Domains<'_>, to: Domains<'_>) -> bool {
     if taint == Taint::Quarantined {
         return false;

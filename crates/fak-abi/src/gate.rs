@@ -243,7 +243,6 @@ pub struct Needs {
 impl<'a> Permit<'a> {
     /// For kernels: `call` is allowed by `by`.
     #[inline]
-    #[inline]
     pub fn new(
         settle: &'a dyn Settle,
         call: &'a ToolCall<'a>,
@@ -256,7 +255,6 @@ impl<'a> Permit<'a> {
 
     /// With the arguments that an accepted transform left.
     #[inline]
-    #[inline]
     pub fn transform(self, args: Option<Ref>) -> Self {
         // Field by field: the permit has a destructor.
         let mut permit = self;
@@ -266,7 +264,6 @@ impl<'a> Permit<'a> {
 
     /// The body the act happens with, if it was transformed.
     #[must_use]
-    #[inline]
     #[inline]
     pub const fn transformed(&self) -> Option<&Ref> {
         self.args.as_ref()
@@ -283,13 +280,11 @@ impl<'a> Permit<'a> {
     /// fills the reservation, so that no user code runs under its locks.
     #[must_use]
     #[inline]
-    #[inline]
     pub const fn counts(&self) -> bool {
         self.needs.counts
     }
 
     /// Lets the counting rungs count. Free when there are none.
-    #[inline]
     #[inline]
     pub fn charge(mut self) -> Charge<'a> {
         if self.needs.counts
@@ -319,12 +314,10 @@ impl<'a> Permit<'a> {
 
     /// The call as it happens: with the arguments a transform left.
     #[inline]
-    #[inline]
     fn effective(&self) -> ToolCall<'_> {
         self.args.as_ref().map_or(*self.call, |args| self.call.args(args))
     }
 
-    #[inline]
     #[inline]
     fn close(&mut self, verdict: &Verdict, seq: u64) {
         self.open = false;
@@ -335,7 +328,6 @@ impl<'a> Permit<'a> {
 }
 
 impl Drop for Permit<'_> {
-    #[inline]
     #[inline]
     fn drop(&mut self) {
         if self.open && self.slot == AuditSlot::Reserved {
@@ -359,7 +351,6 @@ pub struct Cleared<'a>(Permit<'a>);
 
 impl Cleared<'_> {
     /// The act happened under the number `seq` (0 if it has none).
-    #[inline]
     #[inline]
     pub fn allow(mut self, seq: u64) -> Verdict {
         let verdict = Verdict::allow(self.0.by);

@@ -157,7 +157,6 @@ impl Ref {
     /// True if `principal` is the very incarnation that made it.
     #[must_use]
     #[inline]
-    #[inline]
     pub fn is_owned_by(&self, principal: &Principal) -> bool {
         std::ptr::eq(Arc::as_ptr(&self.0.owner), principal)
     }
@@ -165,14 +164,12 @@ impl Ref {
     /// The flow rule (§2.4) for this Ref. Refs of another kernel flow to nobody here.
     #[must_use]
     #[inline]
-    #[inline]
     pub fn may_flow_to(&self, reader: &Principal) -> bool {
         self.0.taint != Taint::Quarantined && self.would_flow_to(reader)
     }
 
     /// The flow rule as if the Ref were not quarantined: whom forensics may show it to (§4.4).
     #[must_use]
-    #[inline]
     #[inline]
     pub fn would_flow_to(&self, reader: &Principal) -> bool {
         let owner = self.owner();
