@@ -111,14 +111,14 @@ impl Endpoint {
         let Some(mailbox) = mailbox else {
             // A key that is another's is refused whether or not anything was ever sent there (§4.6).
             let refused = match incoming.address {
-                Address::Channel(key) => self.not_mine(key),
+                _ if self.core().is_closed() => Some(refusal(Reason::Misroute, sites::CLOSED)),
+                Address::Channel(key) => {
+                    self.not_mine(key).map(|site| refusal(Reason::TrustViolation, site))
+                }
                 _ => None,
             };
             return match refused {
-                Some(site) => {
-                    let refusal = refusal(Reason::TrustViolation, site);
-                    (Delivery::Refuse(self.refuse(permit, refusal)), 0)
-                }
+                Some(refusal) => (Delivery::Refuse(self.refuse(permit, refusal)), 0),
                 None => (self.nothing(permit), 0),
             };
         };

@@ -126,7 +126,7 @@ impl Subscription {
             Ok(permit) => permit,
             Err(verdict) => return verdict,
         };
-        if !self.open {
+        if !self.open || self.endpoint.core().is_closed() {
             return self.endpoint.refuse(permit, refusal(Reason::Misroute, sites::CLOSED));
         }
         match self.endpoint.charge(permit) {

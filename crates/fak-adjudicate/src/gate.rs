@@ -328,6 +328,10 @@ impl Host for Kernel {
         self.seal().issue(owner, bytes, taint, scope).ok()
     }
 
+    fn derive(&self, owner: &Arc<Principal>, bytes: Bytes, parts: &[Ref]) -> Option<Ref> {
+        self.seal().derive(owner, bytes, parts).ok()
+    }
+
     fn screens(&self, tool: Tool<'_>) -> bool {
         self.chains.of(tool).is_none_or(|chain| !chain.screens.is_empty())
     }

@@ -80,4 +80,7 @@ fn derived_values_cannot_be_laundered() {
     let bad = alpha.raise(&theirs, Taint::Quarantined);
     assert_eq!(alpha.derive(&b"c"[..], [&mine, &bad]).taint(), Taint::Quarantined);
     assert_eq!(alpha.derive(&b"c"[..], []).taint(), Taint::Tainted, "nothing vouches for it");
+    // A trusted part vouches for its own bytes, not for whatever its holder derives from it.
+    let trusted = kernel.label(&mine, Taint::Trusted).unwrap();
+    assert_eq!(alpha.derive(&b"poison"[..], [&trusted]).taint(), Taint::Tainted);
 }

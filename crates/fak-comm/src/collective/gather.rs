@@ -1,12 +1,14 @@
 //! Gather: the members' outputs folded into one value of the gatherer's (§6.4). Nothing is delivered to anybody.
 
 use std::future::poll_fn;
+use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
-use fak_abi::{Act, AgentHandle, Engine, EngineClaim, Id, Outcome, OwnedCall, Ref, RungName, ToolResult};
+use fak_abi::{Act, AgentHandle, DriverLink, Engine, EngineClaim, Id, Outcome, OwnedCall, Ref, RungName, ToolResult};
 
 use super::submit::Submitted;
 use super::{Collective, CollectiveRefusal, Communicator};
+use crate::comm::Inner;
 use crate::error::CommError;
 use crate::group::{Group, Member};
 use crate::reduce::{Output, Reduced, Reduction, Tally};
@@ -27,6 +29,7 @@ pub struct Gathered {
 pub struct PendingGather {
     group: Group,
     agent: AgentHandle,
+    inner: Arc<Inner>,
     parts: Vec<Ref>,
     folded: Folded,
     by: RungName,
@@ -70,11 +73,14 @@ impl PendingGather {
             }
         }
         let value = match &self.folded {
-            Folded::Made(bytes) => Gathered {
-                output: self.agent.derive(bytes.clone(), &self.parts),
-                winner: None,
-                tally: Vec::new(),
-            },
+            Folded::Made(bytes) => {
+                // The kernel vouches for the fold; an agent's own derivation is never trusted.
+                let host = self.inner.tie.link().and_then(DriverLink::host);
+                let made =
+                    host.and_then(|host| host.derive(self.agent.principal(), bytes.clone().into(), &self.parts));
+                let output = made.unwrap_or_else(|| self.agent.derive(bytes.clone(), &self.parts));
+                Gathered { output, winner: None, tally: Vec::new() }
+            }
             Folded::Won { part, rank, member, tally } => {
                 let taint = self.parts.iter().fold(part.taint(), |taint, part| taint.join(part.taint()));
                 let winner = Some((*rank, member.clone()));
@@ -145,8 +151,9 @@ impl Communicator {
             }
             Err(refusal) => return Ok(Collective::Refuse(refusal)),
         };
-        let (group, agent) = (group.clone(), agent.clone());
-        Ok(Collective::Allow { value: PendingGather { group, agent, parts, folded, by, submitted }, by })
+        let (group, agent, inner) = (group.clone(), agent.clone(), Arc::clone(&self.inner));
+        let value = PendingGather { group, agent, inner, parts, folded, by, submitted };
+        Ok(Collective::Allow { value, by })
     }
 }
 

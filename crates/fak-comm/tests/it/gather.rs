@@ -41,6 +41,10 @@ fn a_trusted_winner_takes_the_taint_of_the_parts_it_won_over() {
     let mixed = [all[0].clone(), all[1].clone(), shared(&c, "yes")];
     assert_eq!(winner(&mixed).taint(), Taint::Tainted);
     assert!(winner(&mixed).is_owned_by(a.principal()));
+    // So with what a fold makes, for which the kernel vouches.
+    let concat = |parts: &[Ref]| gather(&world, &a, parts, Reduction::Concat).allowed().unwrap().output;
+    assert_eq!(concat(&all).taint(), Taint::Trusted);
+    assert_eq!(concat(&mixed).taint(), Taint::Tainted);
 }
 
 #[test]

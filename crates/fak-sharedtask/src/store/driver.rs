@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use fak_abi::{
-    Act, Adjudicator, CapSet, Capability, Desk, Domains, Driver, DriverLink, InstallError, Opinion,
+    Act, Address, Adjudicator, CapSet, Capability, Desk, Domains, Driver, DriverLink, InstallError, Opinion,
     Principal, PrincipalKind, Reason, RungName, Site, SiteInfo, ToolCall, ToolScope,
 };
 
@@ -56,6 +56,9 @@ sites! {
     OVERSIZE: "sharedtask/oversize", "§8",
         "a patch after which the record or one of its lists would pass its limit",
         "move content into bodies and artifacts, which records only refer to";
+    ADDRESS: "sharedtask/address", "§5.2",
+        "an act on something that is no id of a record",
+        "name the record by \"task_\" and letters, digits, \"_\", \".\" or \"-\"";
     MALFORMED: "sharedtask/malformed", "§3.2",
         "a patch that a rung has changed into something that is none",
         "the host has to correct the rung that transforms patches";
@@ -101,6 +104,9 @@ impl Adjudicator for Floor {
     fn judge(&self, call: &ToolCall<'_>, _desk: &Desk<'_>) -> Opinion {
         let Some(act) = call.tool().act() else { return Opinion::Defer };
         let deny = |reason, site: Site| Opinion::deny(reason, site);
+        if call.target() == Address::Malformed {
+            return deny(Reason::Malformed, ADDRESS.site());
+        }
         if !call.caps().holds(act.capability()) {
             return deny(Reason::DefaultDeny, CAPABILITY.site());
         }
