@@ -90,6 +90,7 @@ fn row4(c: &mut Criterion) {
     let mute = world.bus.endpoint(&world.kernel.attach(PrincipalSpec::agent(id("mute"))).unwrap());
     let private = alpha.agent().mint(&b"a body"[..]);
     let (mute, alpha) = (mute.channel(&key("in_kernel:w")), alpha.channel(&key("in_kernel:w")));
+    assert!(alpha.send(&body(alpha.endpoint(), 64)).is_allow());
     let own = mute.endpoint().agent().mint(&b"a body"[..]);
     group.bench_function("no_capability", |b| b.iter(|| mute.send(black_box(&own)).is_allow()));
     group.bench_function("private_body", |b| b.iter(|| alpha.send(black_box(&private)).is_allow()));
