@@ -45,7 +45,7 @@ impl Report {
     /// The report as text: the scenario, a line per act, and every expectation that did not hold.
     #[must_use]
     pub fn to_text(&self, style: Style) -> String {
-        let mut out = format!("{}  {}\n", self.name, style.paint(Tone::Faint, &self.file));
+        let mut out = format!("{}  {}\n", printable(&self.name), style.paint(Tone::Faint, &self.file));
         for step in &self.steps {
             // Writing to a String cannot fail.
             let _ = writeln!(out, "{}", step.to_text(style));
@@ -54,7 +54,7 @@ impl Report {
                     "{}: step {} (line {}): expected {} {}, got {}",
                     self.file, step.number, step.line, wrong.member, wrong.expected, wrong.got
                 );
-                let _ = writeln!(out, "     {} {text}", style.paint(Tone::Bad, "FAIL"));
+                let _ = writeln!(out, "     {} {}", style.paint(Tone::Bad, "FAIL"), printable(&text));
             }
         }
         out
@@ -75,7 +75,7 @@ impl StepReport {
             self.number,
             self.act,
             self.by.as_deref().unwrap_or("(host)"),
-            self.address.as_deref().unwrap_or("-"),
+            printable(self.address.as_deref().unwrap_or("-")),
             style.paint(tone, &self.verdict)
         );
         if let Some(reason) = &self.reason {
@@ -88,10 +88,25 @@ impl StepReport {
             let _ = write!(line, " {}", style.paint(Tone::Faint, &format!("at {site}")));
         }
         if let Some(note) = &self.note {
-            let _ = write!(line, "  {note}");
+            let _ = write!(line, "  {}", printable(note));
         }
         line
     }
+}
+
+/// A text from outside, with what could move a terminal's cursor or turn its text around escaped.
+#[must_use]
+pub fn printable(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        let turns = matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+        if c.is_control() || turns {
+            out.extend(c.escape_unicode());
+        } else {
+            out.push(c);
+        }
+    }
+    out
 }
 
 impl fmt::Display for Summary {
@@ -224,6 +239,16 @@ mod tests {
         "#]]
         .assert_eq(&report().to_text(Style::Plain));
         assert!(report().to_text(Style::Colour).contains("\u{1b}[33mdeny\u{1b}[0m"));
+    }
+
+    #[test]
+    fn nothing_from_outside_moves_the_cursor() {
+        assert_eq!(printable("é 漢"), "é 漢");
+        assert_eq!(printable("a\u{1b}[2J\n\u{202e}"), "a\\u{1b}[2J\\u{a}\\u{202e}");
+        let mut report = report();
+        report.name = "\u{1b}[2Jall held".into();
+        report.steps[0].note = Some("\u{202e}".into());
+        assert!(!report.to_text(Style::Plain).contains(['\u{1b}', '\u{202e}']));
     }
 
     #[test]

@@ -30,6 +30,9 @@ pub(super) const MEMBERS: &[&str] = &[
     "steps",
 ];
 
+/// The most messages a mailbox of a scenario can be told to hold.
+const MAX_CAPACITY: u64 = 65_536;
+
 /// When a scenario starts that does not say: 2026-01-01T00:00:00Z.
 const DEFAULT_TIME: Timestamp = Timestamp::from_micros(1_767_225_600_000_000);
 
@@ -135,10 +138,14 @@ fn limits(cursor: Cursor<'_>) -> Parsed<Limits> {
         cursor,
         &["mailbox_capacity", "max_body_bytes", "pending", "redeliveries", "addressing", "rate"],
     )?;
-    let capacity = fields.optional("mailbox_capacity");
-    let mailbox_capacity = capacity.map(Cursor::u64).transpose()?;
-    if let (Some(0), Some(cursor)) = (mailbox_capacity, capacity) {
-        return Err(cursor.invalid("a capacity of at least 1").into());
+    let mut mailbox_capacity = None;
+    if let Some(cursor) = fields.optional("mailbox_capacity") {
+        let capacity = cursor.u64()?;
+        // Room for it is set aside for every subscription, and a number merely read must not decide how much (§8).
+        if !(1..=MAX_CAPACITY).contains(&capacity) {
+            return Err(cursor.invalid("a capacity from 1 to 65536").into());
+        }
+        mailbox_capacity = Some(capacity);
     }
     Ok(Limits {
         mailbox_capacity,
