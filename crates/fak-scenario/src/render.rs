@@ -113,7 +113,9 @@ impl fmt::Display for Summary {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { held, failed, unreadable, acts } = self;
         let scenarios = held + failed + unreadable;
-        write!(f, "{scenarios} scenarios, {acts} acts: {held} held, {failed} failed, {unreadable} unreadable")
+        let many = |count: &usize| if *count == 1 { "" } else { "s" };
+        write!(f, "{scenarios} scenario{}, {acts} act{}: ", many(&scenarios), many(acts))?;
+        write!(f, "{held} held, {failed} failed, {unreadable} unreadable")
     }
 }
 
@@ -260,7 +262,7 @@ mod tests {
         let json: serde_json::Value = serde_json::from_str(&json).unwrap();
         assert_eq!(json["failed"], 1);
         assert_eq!(json["scenarios"][0]["steps"][0]["mismatches"][0]["got"], "\"deny\"");
-        assert_eq!(summary.to_string(), "1 scenarios, 2 acts: 0 held, 1 failed, 0 unreadable");
+        assert_eq!(summary.to_string(), "1 scenario, 2 acts: 0 held, 1 failed, 0 unreadable");
         assert_eq!(summary.exit_status(), 1);
     }
 }
