@@ -11,8 +11,8 @@ use std::time::{Duration, Instant};
 use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};
 use fak_a2achan::{Bus, BusConfig, Channel, Delivery, Endpoint, Message, RequestOptions};
 use fak_abi::{
-    Adjudicator, Capability, ChannelKey, Desk, Id, Opinion, Principal, PrincipalSpec, Ref, RungName, ShareScope,
-    ToolCall, ToolScope,
+    Adjudicator, Capability, ChannelKey, Desk, Id, Opinion, Principal, PrincipalSpec, Ref, RungName,
+    ShareScope, ToolCall, ToolScope,
 };
 use fak_adjudicate::{Kernel, Rank};
 use tokio::runtime::{Builder, Runtime};
@@ -90,6 +90,7 @@ fn row4(c: &mut Criterion) {
     let mute = world.bus.endpoint(&world.kernel.attach(PrincipalSpec::agent(id("mute"))).unwrap());
     let private = alpha.agent().mint(&b"a body"[..]);
     let (mute, alpha) = (mute.channel(&key("in_kernel:w")), alpha.channel(&key("in_kernel:w")));
+    assert!(alpha.send(&body(alpha.endpoint(), 64)).is_allow());
     let own = mute.endpoint().agent().mint(&b"a body"[..]);
     group.bench_function("no_capability", |b| b.iter(|| mute.send(black_box(&own)).is_allow()));
     group.bench_function("private_body", |b| b.iter(|| alpha.send(black_box(&private)).is_allow()));
@@ -385,9 +386,8 @@ fn row10(c: &mut Criterion) {
     let alpha = world.agent("alpha");
     let body = body(&alpha, 1_024);
     let topic = key("in_kernel:news");
-    let mut subscriptions: Vec<_> = (0..100)
-        .map(|n| world.agent(&format!("reader-{n}")).subscribe(&topic).allowed().unwrap())
-        .collect();
+    let mut subscriptions: Vec<_> =
+        (0..100).map(|n| world.agent(&format!("reader-{n}")).subscribe(&topic).allowed().unwrap()).collect();
     group.bench_function("gated", |b| {
         b.iter(|| {
             assert_eq!(alpha.publish(&topic, black_box(&body)).fanout, 100);

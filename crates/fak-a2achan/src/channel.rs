@@ -57,16 +57,12 @@ impl Channel {
 
     /// Sends a message (§4.3). Never blocks; the verdict is the answer.
     pub fn send(&self, body: &Ref) -> Verdict {
-        if let Some((mailbox, route)) = self.at_hand()
+        if let Some((mailbox, route)) = self.at_hand().or_else(|| self.look_up())
             && let Some(verdict) = self.endpoint.send_plain(&self.key, body, mailbox, Some(route))
         {
             return verdict;
         }
-        let verdict = self.endpoint.send_slowly(&self.key, body);
-        if verdict.is_allow() && self.at_hand().is_none() {
-            self.look_up();
-        }
-        verdict
+        self.endpoint.send_slowly(&self.key, body)
     }
 
     /// Sends a message with more to say about it (§4.2, §4.13).

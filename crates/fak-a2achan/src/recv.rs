@@ -13,7 +13,7 @@ use crate::delivery::{Delivery, End};
 use crate::endpoint::Endpoint;
 use crate::entry::Entry;
 use crate::held::HeldMessage;
-use crate::mailbox::{Found, Mailbox, Seek, Sought, Terms, WaitState};
+use crate::mailbox::{Found, Mailbox, Quick, Seek, Sought, Terms, WaitState};
 use crate::message::{Cause, HeldNotice, Message};
 use crate::send::refusal;
 use crate::sites;
@@ -122,14 +122,29 @@ impl Endpoint {
                 None => (self.nothing(permit), 0),
             };
         };
+        if let Some(entry) = self.pop(mailbox, incoming) {
+            return self.hand_over(&call, permit, mailbox, (entry, 0));
+        }
+        self.take_closely(&call, permit, mailbox, incoming)
+    }
+
+    /// One attempt that looks beyond the front of the queue.
+    #[cold]
+    fn take_closely(
+        &self,
+        call: &ToolCall<'_>,
+        permit: Permit<'_>,
+        mailbox: &Arc<Mailbox>,
+        incoming: &Incoming<'_>,
+    ) -> (Delivery, u64) {
         let (sought, unlinked) = self.look(mailbox, incoming, None);
         if matches!(sought.found, Found::End(End::Close))
             && let Some(newer) = self.successor(mailbox, incoming)
         {
             let (sought, unlinked) = self.look(&newer, incoming, None);
-            return self.conclude(&call, permit, &newer, sought.found, unlinked);
+            return self.conclude(call, permit, &newer, sought.found, unlinked);
         }
-        self.conclude(&call, permit, mailbox, sought.found, unlinked)
+        self.conclude(call, permit, mailbox, sought.found, unlinked)
     }
 
     /// The common case: the oldest message is for this agent, and nobody has to be asked.
@@ -142,17 +157,6 @@ impl Endpoint {
         if let Some(waker) = wake {
             waker.wake();
         }
-        Some(entry)
-    }
-
-    /// The same for a receiver that was woken.
-    #[inline]
-    fn pop_woken(&self, mailbox: &Mailbox, incoming: &Incoming<'_>, state: &mut WaitState) -> Option<Entry> {
-        if incoming.lease.is_some() || mailbox.is_timed() || self.agent().gate().has_edges() {
-            return None;
-        }
-        let (entry, wakes) = mailbox.pop_woken(self.me(), state)?;
-        wakes.into_iter().for_each(std::task::Waker::wake);
         Some(entry)
     }
 
@@ -197,23 +201,32 @@ impl Endpoint {
             Ok(permit) => permit,
             Err(verdict) => return Poll::Ready((Delivery::Refuse(verdict), 0)),
         };
-        let popped = if begun {
-            self.pop_woken(mailbox, incoming, state)
-        } else {
-            self.pop(mailbox, incoming)
+        let plain = incoming.lease.is_none() && !mailbox.is_timed() && !self.agent().gate().has_edges();
+        let quick = match plain {
+            false => Quick::Look,
+            true if !begun => mailbox.pop_or_wait(self.me(), state, cx.waker()),
+            true => match mailbox.pop_woken(self.me(), state) {
+                Some((entry, wakes)) => {
+                    wakes.into_iter().for_each(std::task::Waker::wake);
+                    Quick::Entry(entry, None)
+                }
+                None => Quick::Look,
+            },
         };
-        if let Some(entry) = popped {
-            return Poll::Ready(self.hand_over(&call, permit, mailbox, (entry, 0)));
-        }
-        let (sought, unlinked) = self.look(mailbox, incoming, Some((state, cx)));
-        let waits = match sought.found {
-            Found::Nothing => begun || !unlinked,
-            Found::Others => false,
-            Found::End(end) if begun => return Poll::Ready((Delivery::End(end), 0)),
-            _ => false,
-        };
-        if !waits {
-            return Poll::Ready(self.conclude(&call, permit, mailbox, sought.found, unlinked));
+        match quick {
+            Quick::Entry(entry, wake) => {
+                wake.into_iter().for_each(std::task::Waker::wake);
+                return Poll::Ready(self.hand_over(&call, permit, mailbox, (entry, 0)));
+            }
+            Quick::Wait => {}
+            Quick::Look => {
+                let (sought, unlinked) = self.look(mailbox, incoming, Some((state, cx)));
+                match sought.found {
+                    Found::Nothing if begun || !unlinked => {}
+                    Found::End(end) if begun => return Poll::Ready((Delivery::End(end), 0)),
+                    found => return Poll::Ready(self.conclude(&call, permit, mailbox, found, unlinked)),
+                }
+            }
         }
         if !begun && let Some(account) = self.account() {
             if !account.waits.take(account.limits().waits) {
@@ -323,7 +336,7 @@ impl Endpoint {
                     // From here on it is known whom the requester waits for.
                     self.core().note_receiver(answer, self.me());
                 }
-                (Delivery::Message(Message::new(entry, Arc::clone(self.me()), 0)), token)
+                (Delivery::Message(Message::new(entry, self.me(), 0)), token)
             }
             Err(verdict) => {
                 give_back();

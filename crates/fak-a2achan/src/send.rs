@@ -14,6 +14,7 @@ use crate::endpoint::Endpoint;
 use crate::entry::Extra;
 use crate::idempotency::{Print, Recall};
 use crate::mailbox::{Block, Mailbox, Offer};
+use crate::message::Cause;
 use crate::route::Route;
 use crate::sites;
 
@@ -126,6 +127,7 @@ impl Endpoint {
                 Some(verdict)
             }
             Err(block @ (Block::Move | Block::End)) if !self.is_final(block) => None,
+            Err(block) if self.made_room(mailbox, block) => None,
             Err(block) => Some(self.revoke(cleared, refusal_of(block))),
         }
     }
@@ -234,7 +236,7 @@ impl Endpoint {
                 Err(recall) => return self.repeated(cleared, recall),
             },
         };
-        self.finish(cleared, placed)
+        self.finish(spot.mailbox, cleared, placed)
     }
 
     /// As [`Self::place`], where rungs count: the slot is promised, they count, it is filled. No
@@ -252,6 +254,7 @@ impl Endpoint {
         let route = match spot.mailbox.reserve(&offer) {
             Ok(route) => route,
             Err(block @ (Block::Move | Block::End)) if !self.is_final(block) => return Placing::Again,
+            Err(block) if self.made_room(spot.mailbox, block) => return Placing::Again,
             Err(block) => return Placing::Done(self.refuse(permit, refusal_of(block)), 0),
         };
         let cleared = match self.charge(permit) {
@@ -278,7 +281,7 @@ impl Endpoint {
             Err(Block::Move | Block::End) => {
                 Placing::Done(self.revoke(cleared, refusal(Reason::Misroute, sites::MOVED)), 0)
             }
-            placed => self.finish(cleared, placed),
+            placed => self.finish(spot.mailbox, cleared, placed),
         }
     }
 
@@ -287,8 +290,25 @@ impl Endpoint {
         block != Block::Move && self.core().is_closed()
     }
 
+    /// What is in the way may have had its time: then it is buried, and trying again is of use.
+    #[cold]
+    fn made_room(&self, mailbox: &Mailbox, block: Block) -> bool {
+        if !mailbox.is_timed() || !matches!(block, Block::Full | Block::Share | Block::Bytes) {
+            return false;
+        }
+        let purge = mailbox.expire(self.core().now());
+        let found = !purge.entries.is_empty();
+        self.core().bury(purge, Cause::Expire);
+        found
+    }
+
     #[inline]
-    fn finish(&self, cleared: Cleared<'_>, placed: Result<(u64, Option<Waker>), Block>) -> Placing {
+    fn finish(
+        &self,
+        mailbox: &Mailbox,
+        cleared: Cleared<'_>,
+        placed: Result<(u64, Option<Waker>), Block>,
+    ) -> Placing {
         match placed {
             Ok((seq, wake)) => {
                 let verdict = cleared.allow(seq);
@@ -298,6 +318,7 @@ impl Endpoint {
                 Placing::Done(verdict, seq)
             }
             Err(block @ (Block::Move | Block::End)) if !self.is_final(block) => Placing::Again,
+            Err(block) if self.made_room(mailbox, block) => Placing::Again,
             Err(block) => Placing::Done(self.revoke(cleared, refusal_of(block)), 0),
         }
     }

@@ -151,10 +151,14 @@ impl<'r> RunReport<'r> {
 impl FileError {
     fn of(error: &ScenarioError) -> Self {
         let place = error.place();
+        let policy = match error {
+            ScenarioError::Policy(error) => Some(error.place()),
+            _ => None,
+        };
         Self {
             file: error.path().map(|path| path.display().to_string()),
-            line: place.map(|place| place.line),
-            column: place.map(|place| place.column),
+            line: place.map(|place| place.line).or(policy.map(|place| place.line)),
+            column: place.map(|place| place.column).or(policy.map(|place| place.column)),
             step: place.and_then(|place| place.step.as_ref()).map(|(number, _)| *number),
             member: place.map(|place| place.member.clone()).filter(|member| !member.is_empty()),
             message: error.to_string(),

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::task::Waker;
 
-use fak_abi::{Principal, ShareScope};
+use fak_abi::{Principal, ShareScope, Timestamp};
 
 use super::lease::Leased;
 use super::{Input, Mailbox, Output, Wakes};
@@ -77,6 +77,16 @@ impl<L: Locks> Mailbox<L> {
         purge.entries.extend(out.leased.drain(..).map(Leased::into_entry));
         purge.entries.sort_by_key(|entry| entry.seq);
         self.bury(out, before, purge);
+    }
+
+    /// Takes out what has had its time.
+    pub(crate) fn expire(&self, now: Timestamp) -> Purge {
+        let mut purge = Purge::default();
+        let mut out = self.output.lock.lock();
+        let mut input = self.input.lock();
+        input.drain_into(&mut out);
+        self.purge(&mut out, |entry| entry.is_expired(now), &mut purge);
+        purge
     }
 
     /// Binds it to `who`. What `who` may not read is purged.

@@ -47,6 +47,17 @@ pub(crate) enum Found {
     End(End),
 }
 
+/// What a first glance finds.
+#[derive(Debug)]
+pub(crate) enum Quick {
+    /// The oldest message, and who waits for the room it leaves.
+    Entry(Entry, Option<Waker>),
+    /// Nothing: the receiver waits.
+    Wait,
+    /// A closer look is needed.
+    Look,
+}
+
 /// What else a look has done. Nothing of it is acted on before the locks are released.
 #[derive(Debug)]
 pub(crate) struct Sought {
@@ -195,6 +206,29 @@ impl<L: Locks> Mailbox<L> {
             input.gone_seen = self.output.gone.load(Ordering::Relaxed);
         }
         self.pop_front(&mut out, reader)
+    }
+
+    /// As [`Self::pop`], for a receiver that will wait: with nothing there it is put on the list of
+    /// those who wait, under the same locks.
+    #[inline]
+    pub(crate) fn pop_or_wait(&self, reader: &Arc<Principal>, state: &mut WaitState, waker: &Waker) -> Quick {
+        let mut out = self.output.lock.lock();
+        if out.only.as_ref().is_some_and(|only| !Arc::ptr_eq(only, reader)) {
+            return Quick::Look;
+        }
+        if out.queue.is_empty() {
+            let mut input = self.input.lock();
+            if input.end.is_some() {
+                return Quick::Look;
+            }
+            if input.queue.is_empty() {
+                input.enlist(reader, state, waker);
+                return Quick::Wait;
+            }
+            input.drain_into(&mut out);
+            input.gone_seen = self.output.gone.load(Ordering::Relaxed);
+        }
+        self.pop_front(&mut out, reader).map_or(Quick::Look, |(entry, wake)| Quick::Entry(entry, wake))
     }
 
     #[inline]

@@ -164,5 +164,5 @@ impl World {
 
 /// The host's acts, and those that only use what another act has opened.
 fn nothing() -> Stop {
-    Stop::missing("an act that rungs have an opinion of")
+    Stop::missing("no rung has an opinion of such an act")
 }

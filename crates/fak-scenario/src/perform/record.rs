@@ -4,8 +4,8 @@ use std::collections::HashMap;
 
 use fak_abi::{Act as Verb, Address, AgentHandle, Gate as _, Id, Outcome, ShareScope, ToolCall};
 use fak_sharedtask::{
-    CellView, CellWatch, CellWrite, Conflict, Domain, Patch, Patched, Record, Rules, SharedTaskError, Space,
-    SpaceConfig, StoreConfig, TaskId, TaskStore, TaskView, TaskWatch, VerifyOptions, Watched as Seen,
+    CellView, CellWatch, CellWrite, Conflict, Domain, Hash, Patch, Patched, Record, Rules, SharedTaskError,
+    Space, SpaceConfig, StoreConfig, TaskId, TaskStore, TaskView, TaskWatch, VerifyOptions, Watched as Seen,
     verify_journal,
 };
 use serde_json::{Value, json};
@@ -76,28 +76,25 @@ impl World {
 
     fn create(&mut self, by: &Actor, record: &RawJson) -> Result<Done, Stop> {
         let store = self.records.store.clone();
-        let made = match by {
-            Actor::Host => {
-                let mut done = Done::host();
-                made(&mut done, store.create_json(record.text.as_bytes()).map(drop));
+        let text = record.text.as_bytes();
+        if *by == Actor::Host {
+            let mut done = Done::host();
+            made(&mut done, store.create_json(text).map(drop));
+            return Ok(done);
+        }
+        let handle = self.handle(by)?;
+        let record = match Record::draft(text, &store.config().rules.limits) {
+            Ok(record) => record,
+            Err(error) => {
+                let mut done = Done::default();
+                made(&mut done, Err(error.into()));
                 return Ok(done);
             }
-            by => {
-                let handle = self.handle(by)?;
-                match Record::draft(record.text.as_bytes(), &store.config().rules.limits) {
-                    Ok(record) => (store.create_by(&handle, &record), record.task_id),
-                    Err(error) => {
-                        let mut done = Done::default();
-                        made(&mut done, Err(error.into()));
-                        return Ok(done);
-                    }
-                }
-            }
         };
-        let (outcome, task) = made;
-        let mut done = both(&outcome.verdict()).at(task_address(task.as_str()));
+        let outcome = store.create_by(&handle, &record);
+        let mut done = both(&outcome.verdict()).at(task_address(record.task_id.as_str()));
         if let Some(created) = outcome.allowed() {
-            self::made(&mut done, created.map(drop));
+            made(&mut done, created.map(drop));
         }
         Ok(done)
     }
@@ -107,15 +104,14 @@ impl World {
         let store = &self.records.store;
         let mut patch = patch.clone();
         let found = match base {
-            Base::Written => None,
-            Base::Current => Some(store.revision(&patch.task_id).map(|(_, rev)| rev)),
-            Base::Number(number) => Some(store.revision_at(&patch.task_id, number)),
+            Base::Written => patch.base_rev.clone(),
+            Base::Current => store.revision(&patch.task_id).map(|(_, rev)| rev),
+            // A revision that never was is one the task never had; that of a task that is not there is none.
+            Base::Number(number) => store
+                .revision(&patch.task_id)
+                .and_then(|_| store.revision_at(&patch.task_id, number).or_else(|| Hash::parse(NO_REVISION))),
         };
-        match found {
-            None => {}
-            Some(Some(rev)) => patch.base_rev = Some(rev),
-            Some(None) => return Err(Stop::missing("a base that the task has had")),
-        }
+        patch.base_rev = found;
         let key = match key {
             Some(key) => Some(Id::new(key).map_err(|error| Stop::missing(format!("a key: {error}")))?),
             None => None,
@@ -254,7 +250,7 @@ impl World {
         let mut bytes = Vec::new();
         let (mut done, written) = match by {
             Actor::Host => {
-                let task = TaskId::new(task).ok_or_else(|| Stop::missing("a task's id"))?;
+                let task = TaskId::new(task).ok_or_else(|| Stop::missing("no task can have that id"))?;
                 (Done::host(), Some(self.records.store.journal(&task, &mut bytes)))
             }
             by => {
@@ -370,6 +366,9 @@ impl World {
         Ok(done)
     }
 }
+
+/// A digest that no revision has.
+const NO_REVISION: &str = "sha256:0000000000000000000000000000000000000000000000000000000000000000";
 
 fn task_address(task: &str) -> String {
     format!("task:{task:?}")

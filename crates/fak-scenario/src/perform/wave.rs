@@ -130,7 +130,7 @@ impl World {
             Err(error) => wrong(&error),
             Ok(Collective::Refuse(refusal)) => refused(&refusal),
             Ok(Collective::Allow { mut value, .. }) => match value.try_complete() {
-                None => return Err(Stop::missing("an engine that answers at once")),
+                None => return Err(Stop::missing("its engine did not answer at once")),
                 Some(Collective::Refuse(refusal)) => refused(&refusal),
                 Some(collective @ Collective::Allow { .. }) => {
                     let mut done = Done::decided(&collective.verdict());
@@ -427,7 +427,7 @@ fn delivered(collective: Collective<PendingDelivery>) -> Done {
             done.answers.set("delivered", delivered);
             done
         }
-        None => Done::failed("an engine that answers at once"),
+        None => Done::failed("its engine did not answer at once"),
     }
 }
 

@@ -188,7 +188,7 @@ impl World {
                 .cloned()
                 .ok_or_else(|| Stop::missing(format!("agent \"{name}\" was never attached"))),
             Actor::Stranger(name) => self.stranger(name).map_err(Stop::missing),
-            Actor::Host => Err(Stop::missing("an agent to perform it")),
+            Actor::Host => Err(Stop::missing("nobody performs it; say who with \"by\"")),
         }
     }
 
@@ -253,9 +253,9 @@ impl World {
             };
         }
         match body.taint {
-            Some(taint) => {
-                self.label(&made, taint).ok_or_else(|| Stop::Missing("a value of this kernel".to_owned()))
-            }
+            Some(taint) => self
+                .label(&made, taint)
+                .ok_or_else(|| Stop::Missing("the value is of another kernel".to_owned())),
             None => Ok(made),
         }
     }

@@ -194,7 +194,12 @@ fn what_stands_before_the_steps() {
         &top(r#""topology": {"name": "t", "edges": [["alpha", "alhpa"]]}"#),
         &expect![[r#"x.json:3:47: topology/edges/0/1: unknown agent "alhpa", did you mean "alpha"?"#]],
     );
-    check(&top(r#""lanes": {"file": "no-such.toml"}"#), &expect![[r#"x.json:3:19: lanes/file: cannot read "no-such.toml": No such file or directory (os error 2)"#]]);
+    check(
+        &top(r#""lanes": {"file": "no-such.toml"}"#),
+        &expect![[
+            r#"x.json:3:19: lanes/file: cannot read "no-such.toml": No such file or directory (os error 2)"#
+        ]],
+    );
     check(
         &top(r#""policy": {"file": "../../etc/passwd"}"#),
         &expect![[
@@ -276,4 +281,35 @@ fn a_patch_is_read_as_strictly_as_the_step_around_it() {
             r#"x.json:8:22: step 1 (patch): patch/ops/0/op: expected one of "append", "replace", "remove" (did you mean "replace")"#
         ]],
     );
+}
+
+/// Files are looked up beside the scenario; what leads out of its folder, by name or by link, needs leave.
+#[test]
+fn files_outside_the_folder_need_leave() {
+    let root = std::env::temp_dir().join(format!("fak-scenario-outside-{}", std::process::id()));
+    let inside = root.join("inside");
+    std::fs::create_dir_all(&inside).unwrap();
+    std::fs::write(root.join("policy.toml"), "version = 1\n").unwrap();
+    std::fs::write(inside.join("own.toml"), "version = 1\n").unwrap();
+    let load = |file: &str, reach| {
+        let text = format!(
+            "{{\"schema\": \"fak.scenario.v1\", \"name\": \"n\", \"policy\": {{\"file\": \"{file}\"}}, \"steps\": []}}"
+        );
+        Scenario::parse(text.as_bytes(), &inside.join("s.json"), reach).map(drop)
+    };
+    load("own.toml", Reach::Folder).unwrap();
+    load("../inside/own.toml", Reach::Anywhere).unwrap();
+    load("../policy.toml", Reach::Anywhere).unwrap();
+    for climbing in ["../policy.toml", "../inside/own.toml", "/etc/hostname"] {
+        let error = load(climbing, Reach::Folder).unwrap_err().to_string();
+        assert!(error.contains("climbs out of the scenario's folder"), "{error}");
+    }
+    #[cfg(unix)]
+    {
+        std::os::unix::fs::symlink(root.join("policy.toml"), inside.join("link.toml")).unwrap();
+        let error = load("link.toml", Reach::Folder).unwrap_err().to_string();
+        assert!(error.contains("climbs out of the scenario's folder"), "{error}");
+        load("link.toml", Reach::Anywhere).unwrap();
+    }
+    std::fs::remove_dir_all(&root).unwrap();
 }
