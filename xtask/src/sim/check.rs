@@ -48,7 +48,7 @@ fn depths(sim: &Sim) -> Step {
         let Some(known) = known else {
             return Err(Fault::new(format!("the model knows of no mailbox {depth:?}")));
         };
-        same("a depth", &(depth.queued, depth.received), &(known.queue.len() as u64, known.received))?;
+        same("a depth", &(depth.queued, depth.received), &(known.all().count() as u64, known.received))?;
     }
     Ok(())
 }

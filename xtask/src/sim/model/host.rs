@@ -11,6 +11,7 @@ pub(crate) enum Act {
     Send,
     Publish,
     Recv,
+    RecvLeased,
     Subscribe,
     Unsubscribe,
     Bind,
@@ -24,6 +25,7 @@ impl Act {
             Self::Send => "a2a.send",
             Self::Publish => "a2a.publish",
             Self::Recv => "a2a.recv",
+            Self::RecvLeased => "a2a.recv_leased",
             Self::Subscribe => "a2a.subscribe",
             Self::Unsubscribe => "a2a.unsubscribe",
             Self::Bind => "a2a.bind",
@@ -35,7 +37,7 @@ impl Act {
     pub(crate) const fn cap(self) -> Cap {
         match self {
             Self::Send | Self::Publish => Cap::Send,
-            Self::Recv | Self::Subscribe | Self::Unsubscribe | Self::Bind | Self::Unbind => Cap::Recv,
+            Self::Recv | Self::RecvLeased | Self::Subscribe | Self::Unsubscribe | Self::Bind | Self::Unbind => Cap::Recv,
             Self::Widen => Cap::Widen,
         }
     }

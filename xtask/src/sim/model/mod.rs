@@ -22,7 +22,6 @@ pub(crate) struct Model {
     pub(crate) bodies: Vec<Body>,
     pub(crate) marks: u64,
     pub(crate) boxes: BTreeMap<Key, Mailbox>,
-    pub(crate) opened: Vec<Key>,
     pub(crate) topics: BTreeMap<Key, Vec<usize>>,
     pub(crate) subs: Vec<Sub>,
     pub(crate) closed: bool,
@@ -35,8 +34,8 @@ pub(crate) struct Model {
     pub(crate) dead: Vec<Letter>,
     pub(crate) memory: Vec<(String, u8, Key, Scope, String)>,
     pub(crate) host: HostRungs,
-    /// Acts that must each have one audit entry.
-    pub(crate) acts: u64,
+    /// Guards that were handed out: holder, key, and whether they are still held.
+    pub(crate) guards: Vec<(Who, Key, bool)>,
 }
 
 /// What became of every message (§4.10).
@@ -61,7 +60,6 @@ impl Model {
             bodies: Vec::new(),
             marks: 0,
             boxes: BTreeMap::new(),
-            opened: Vec::new(),
             topics: BTreeMap::new(),
             subs: Vec::new(),
             closed: false,
@@ -71,7 +69,7 @@ impl Model {
             books: Books::default(),
             dead: Vec::new(),
             memory: Vec::new(),
-            acts: 0,
+            guards: Vec::new(),
         }
     }
 }

@@ -5,7 +5,7 @@ pub(crate) mod task;
 
 use std::sync::Arc;
 
-use fak_a2achan::{Addressing, Binding, Bus, BusConfig, Endpoint, Limits, Subscription};
+use fak_a2achan::{Addressing, Binding, Bus, BusConfig, Endpoint, LeasedMessage, Limits, Subscription};
 use fak_abi::{Capability, Id, PrincipalSpec, Ref};
 use fak_adjudicate::{
     AuditLog, AuditOptions, Kernel, ManualClock, Policy, PolicyRung, Rank,
@@ -35,6 +35,8 @@ pub(crate) struct World {
     pub(crate) bodies: Vec<Ref>,
     pub(crate) subs: Vec<Option<Subscription>>,
     pub(crate) bindings: Vec<Option<Bound>>,
+    /// One for each guard of the model.
+    pub(crate) guards: Vec<Option<LeasedMessage>>,
     pub(crate) tasks: Vec<Task>,
 }
 
@@ -117,6 +119,7 @@ impl World {
             bodies: Vec::new(),
             subs: Vec::new(),
             bindings: Vec::new(),
+            guards: Vec::new(),
             tasks: Vec::new(),
         })
     }
