@@ -43,12 +43,22 @@ pub(crate) enum Op {
     Refill { sends: u8, recvs: u8 },
     Reload { policy: u8 },
     Explain { agent: u8, key: u8, body: u8 },
+    CellWrite { agent: u8, cell: u8, body: u8, expected: u8 },
+    CellDelete { agent: u8, cell: u8, scope: u8 },
+    CellGet { agent: u8, cell: u8, scope: u8 },
+    LaneLease { agent: u8, lane: u8, time: u8 },
+    LaneToken { agent: u8, token: u8, what: u8 },
+    Patch { agent: u8, scope: u8, base: u8, what: u8 },
+    View { agent: u8 },
     Close,
 }
 
 impl Op {
     /// A step, at random.
     pub(crate) fn random(rng: &mut Rng) -> Self {
+        if rng.one_in(5) {
+            return Self::layered(rng);
+        }
         let mut b = || rng.byte();
         let (x, y, z) = (b(), b(), b());
         match rng.below(1000) {
@@ -91,6 +101,20 @@ impl Op {
             988..999 => Self::Explain { agent: x, key: y, body: z },
             _ if x < 32 => Self::Close,
             _ => Self::Settle { order: x },
+        }
+    }
+
+    /// A step of the layers beside the channels.
+    fn layered(rng: &mut Rng) -> Self {
+        let (agent, x, y, z) = (rng.byte(), rng.byte(), rng.byte(), rng.byte());
+        match rng.below(100) {
+            0..25 => Self::CellWrite { agent, cell: x, body: y, expected: z },
+            25..30 => Self::CellDelete { agent, cell: x, scope: y },
+            30..40 => Self::CellGet { agent, cell: x, scope: y },
+            40..55 => Self::LaneLease { agent, lane: x, time: y },
+            55..75 => Self::LaneToken { agent, token: x, what: y },
+            75..92 => Self::Patch { agent, scope: x, base: y, what: z },
+            _ => Self::View { agent },
         }
     }
 }

@@ -3,7 +3,9 @@
 mod agents;
 mod channels;
 mod compare;
+mod layers;
 mod receive;
+pub(crate) mod record;
 mod values;
 
 use std::time::Duration;
@@ -54,6 +56,7 @@ impl Sim {
         let model = Model::new(setup, START);
         let mut sim = Self { real, model };
         sim.refill(20, 20);
+        sim.create_record()?;
         Ok(sim)
     }
 
@@ -108,6 +111,13 @@ impl Sim {
             }
             Op::Reload { policy } => self.reload(policy),
             Op::Explain { agent, key, body } => self.explain(agent, key, body),
+            Op::CellWrite { agent, cell, body, expected } => self.cell_write(agent, cell, body, expected),
+            Op::CellDelete { agent, cell, scope } => self.cell_delete(agent, cell, scope),
+            Op::CellGet { agent, cell, scope } => self.cell_get(agent, cell, scope),
+            Op::LaneLease { agent, lane, time } => self.lane_lease(agent, lane, time),
+            Op::LaneToken { agent, token, what } => self.lane_token(agent, token, what),
+            Op::Patch { agent, scope, base, what } => self.patch(agent, scope, base, what),
+            Op::View { agent } => self.view(agent),
             Op::Close => self.close(),
         }
     }

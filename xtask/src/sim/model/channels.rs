@@ -749,6 +749,7 @@ impl Model {
         if let Some(agent) = self.agents.get_mut(who) {
             agent.live = false;
         }
+        self.lanes.iter_mut().filter(|lease| lease.holder == who).for_each(|lease| lease.over = true);
         let keys: Vec<_> = self.boxes.keys().cloned().collect();
         for key in keys {
             let Some(mailbox) = self.boxes.get_mut(&key) else { continue };

@@ -17,6 +17,16 @@ pub(crate) enum Act {
     Bind,
     Unbind,
     Widen,
+    CellPut,
+    CellCas,
+    CellDelete,
+    CellGet,
+    Lease,
+    Renew,
+    Release,
+    Check,
+    TaskPatch,
+    TaskView,
 }
 
 impl Act {
@@ -31,6 +41,16 @@ impl Act {
             Self::Bind => "a2a.bind",
             Self::Unbind => "a2a.unbind",
             Self::Widen => "ref.widen",
+            Self::CellPut => "space.put",
+            Self::CellCas => "space.cas",
+            Self::CellDelete => "space.delete",
+            Self::CellGet => "space.get",
+            Self::Lease => "lane.lease",
+            Self::Renew => "lane.renew",
+            Self::Release => "lane.release",
+            Self::Check => "lane.check",
+            Self::TaskPatch => "sharedtask.patch",
+            Self::TaskView => "sharedtask.view",
         }
     }
 
@@ -39,6 +59,11 @@ impl Act {
             Self::Send | Self::Publish => Cap::Send,
             Self::Recv | Self::RecvLeased | Self::Subscribe | Self::Unsubscribe | Self::Bind | Self::Unbind => Cap::Recv,
             Self::Widen => Cap::Widen,
+            Self::CellPut | Self::CellCas | Self::CellDelete => Cap::SpaceWrite,
+            Self::CellGet => Cap::SpaceRead,
+            Self::Lease | Self::Renew | Self::Release | Self::Check => Cap::Lane,
+            Self::TaskPatch => Cap::TaskWrite,
+            Self::TaskView => Cap::TaskRead,
         }
     }
 
@@ -85,7 +110,8 @@ impl Mood {
 }
 
 /// The fickle rungs: the tool that each names, in the order in which they are asked.
-pub(crate) const FICKLE: [&str; 5] = ["a2a.publish", "a2a.send", "ref.widen", "a2a.recv", "a2a.bind"];
+pub(crate) const FICKLE: [&str; 8] =
+    ["a2a.publish", "a2a.send", "ref.widen", "space.cas", "a2a.recv", "a2a.bind", "space.write", "lane.lease"];
 
 /// What the result admitter does with bodies whose length is a multiple of three (§4.4).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -5,6 +5,7 @@ pub(crate) mod cast;
 pub(crate) mod channels;
 pub(crate) mod floor;
 pub(crate) mod host;
+pub(crate) mod layers;
 
 use std::collections::BTreeMap;
 
@@ -34,6 +35,11 @@ pub(crate) struct Model {
     pub(crate) dead: Vec<Letter>,
     pub(crate) memory: Vec<(String, u8, Key, Scope, String)>,
     pub(crate) host: HostRungs,
+    pub(crate) cells: Vec<layers::Cell>,
+    pub(crate) versions: u64,
+    pub(crate) lanes: Vec<layers::LaneLease>,
+    pub(crate) fences: u64,
+    pub(crate) record: layers::Record,
     /// Guards that were handed out: holder, key, and whether they are still held.
     pub(crate) guards: Vec<(Who, Key, bool)>,
 }
@@ -70,6 +76,11 @@ impl Model {
             dead: Vec::new(),
             memory: Vec::new(),
             guards: Vec::new(),
+            cells: Vec::new(),
+            versions: 0,
+            lanes: Vec::new(),
+            fences: 0,
+            record: layers::Record::default(),
         }
     }
 }
