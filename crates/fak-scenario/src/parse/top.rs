@@ -140,8 +140,9 @@ fn limits(cursor: Cursor<'_>) -> Parsed<Limits> {
     )?;
     let capacity = fields.optional("mailbox_capacity");
     let mailbox_capacity = capacity.map(Cursor::u64).transpose()?;
-    if let (Some(0), Some(cursor)) = (mailbox_capacity, capacity) {
-        return Err(cursor.invalid("a capacity of at least 1").into());
+    // An inbox takes room for its whole capacity, so that is no number merely to be read (§8).
+    if let (Some(0 | 1_048_577..), Some(cursor)) = (mailbox_capacity, capacity) {
+        return Err(cursor.invalid("a capacity from 1 to 1048576").into());
     }
     Ok(Limits {
         mailbox_capacity,

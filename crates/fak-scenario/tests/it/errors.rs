@@ -178,7 +178,12 @@ fn what_stands_before_the_steps() {
     };
     check(
         &top(r#""limits": {"mailbox_capacity": 0}"#),
-        &expect!["x.json:3:32: limits/mailbox_capacity: expected a capacity of at least 1"],
+        &expect!["x.json:3:32: limits/mailbox_capacity: expected a capacity from 1 to 1048576"],
+    );
+    // The room an inbox takes is no number merely to be read (§8).
+    check(
+        &top(r#""limits": {"mailbox_capacity": 9007199254740991}"#),
+        &expect!["x.json:3:32: limits/mailbox_capacity: expected a capacity from 1 to 1048576"],
     );
     check(
         &top(r#""limits": {"adressing": "open"}"#),
