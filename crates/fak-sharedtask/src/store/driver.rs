@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use fak_abi::{
-    Act, Adjudicator, CapSet, Capability, Desk, Domains, Driver, DriverLink, InstallError, Opinion,
+    Act, Address, Adjudicator, CapSet, Capability, Desk, Domains, Driver, DriverLink, InstallError, Opinion,
     Principal, PrincipalKind, Reason, RungName, Site, SiteInfo, ToolCall, ToolScope,
 };
 
@@ -32,6 +32,9 @@ sites! {
     CAPABILITY: "sharedtask/capability", "§2.8",
         "an act whose capability is not granted",
         "ask the host to grant sharedtask.read, sharedtask.write or sharedtask.approve";
+    TASK_ID: "sharedtask/task-id", "§4.1",
+        "an act on a record whose id is none",
+        "name a record: `task_` and at least one more character, without control characters";
     DOMAIN: "sharedtask/domain", "§5.2",
         "an act by a principal of neither the store's fleet nor its tenant",
         "this store serves others: use the store of your own fleet or tenant";
@@ -101,6 +104,9 @@ impl Adjudicator for Floor {
     fn judge(&self, call: &ToolCall<'_>, _desk: &Desk<'_>) -> Opinion {
         let Some(act) = call.tool().act() else { return Opinion::Defer };
         let deny = |reason, site: Site| Opinion::deny(reason, site);
+        if call.target() == Address::Malformed {
+            return deny(Reason::Malformed, TASK_ID.site());
+        }
         if !call.caps().holds(act.capability()) {
             return deny(Reason::DefaultDeny, CAPABILITY.site());
         }
