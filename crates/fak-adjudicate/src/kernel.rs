@@ -78,6 +78,9 @@ impl Kernel {
     pub(crate) fn assemble(parts: Assembly) -> Self {
         let Assembly { chains, roll, engines, drivers, witnesses, emitters, edges, audit, pending, .. } =
             parts;
+        if let Some(audit) = &audit {
+            audit.adopt(roll.seal.tag());
+        }
         let wanted = emitters.iter().fold(EventKinds::NONE, |set, emitter| set.or(emitter.kinds()));
         Self {
             chains,
