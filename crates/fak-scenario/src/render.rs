@@ -41,11 +41,28 @@ impl Style {
     }
 }
 
+/// Nothing that a scenario says moves the cursor, or hides what is printed next to it (I07).
+fn printable(text: &str) -> String {
+    let hides = |c: char| {
+        c.is_control()
+            || matches!(c, '\u{061c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+    };
+    text.chars().fold(String::with_capacity(text.len()), |mut out, c| {
+        if hides(c) {
+            out.extend(c.escape_unicode());
+        } else {
+            out.push(c);
+        }
+        out
+    })
+}
+
 impl Report {
     /// The report as text: the scenario, a line per act, and every expectation that did not hold.
     #[must_use]
     pub fn to_text(&self, style: Style) -> String {
-        let mut out = format!("{}  {}\n", self.name, style.paint(Tone::Faint, &self.file));
+        let mut out =
+            format!("{}  {}\n", printable(&self.name), style.paint(Tone::Faint, &printable(&self.file)));
         for step in &self.steps {
             // Writing to a String cannot fail.
             let _ = writeln!(out, "{}", step.to_text(style));
@@ -54,7 +71,7 @@ impl Report {
                     "{}: step {} (line {}): expected {} {}, got {}",
                     self.file, step.number, step.line, wrong.member, wrong.expected, wrong.got
                 );
-                let _ = writeln!(out, "     {} {text}", style.paint(Tone::Bad, "FAIL"));
+                let _ = writeln!(out, "     {} {}", style.paint(Tone::Bad, "FAIL"), printable(&text));
             }
         }
         out
@@ -75,7 +92,7 @@ impl StepReport {
             self.number,
             self.act,
             self.by.as_deref().unwrap_or("(host)"),
-            self.address.as_deref().unwrap_or("-"),
+            printable(self.address.as_deref().unwrap_or("-")),
             style.paint(tone, &self.verdict)
         );
         if let Some(reason) = &self.reason {
@@ -88,7 +105,7 @@ impl StepReport {
             let _ = write!(line, " {}", style.paint(Tone::Faint, &format!("at {site}")));
         }
         if let Some(note) = &self.note {
-            let _ = write!(line, "  {note}");
+            let _ = write!(line, "  {}", printable(note));
         }
         line
     }
