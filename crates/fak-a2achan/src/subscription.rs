@@ -4,12 +4,13 @@ use std::fmt;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
+use dashmap::Entry;
 use fak_abi::{Act, Address, ChannelKey, Outcome, Reason, Rider, ToolCall, Verdict, WakeUp};
 
+use crate::config::Addressing;
 use crate::core::Core;
 use crate::delivery::{Delivery, End};
 use crate::endpoint::Endpoint;
-use crate::entry::Entry;
 use crate::message::{Cause, Message};
 use crate::recv::Incoming;
 use crate::send::refusal;
@@ -51,10 +52,20 @@ impl Endpoint {
         };
         // The entry stays locked while the subscription is added, so that an emptied topic cannot
         // be forgotten in between.
-        let (listed, inbox) = {
-            let entry =
-                core.topics.entry(topic.clone()).or_insert_with(|| Arc::new(Topic::new(topic.clone())));
-            (Arc::clone(&entry), entry.subscribe(self.me(), core.config.capacity))
+        let added = {
+            let listed = match core.topics.entry(topic.clone()) {
+                Entry::Occupied(entry) => Some(entry.into_ref()),
+                // Where addressing is declared a topic outlives its subscriptions: it counts as a
+                // mailbox of whoever made it known.
+                Entry::Vacant(entry) => (core.config.addressing == Addressing::Open
+                    || account.mailboxes.take(account.limits().mailboxes))
+                .then(|| entry.insert(Arc::new(Topic::new(topic.clone())))),
+            };
+            listed.map(|listed| (Arc::clone(&listed), listed.subscribe(self.me(), core.config.capacity)))
+        };
+        let Some((listed, inbox)) = added else {
+            account.subscriptions.give();
+            return Outcome::Refuse(self.revoke(cleared, refusal(Reason::RateLimited, sites::MAILBOXES)));
         };
         let subscription = Subscription { endpoint: self.clone(), topic: listed, inbox, open: true };
         if !self.me().is_attached() {
@@ -74,7 +85,7 @@ impl Core {
         if let Some(account) = self.account(inbox.subscriber()) {
             account.subscriptions.give();
         }
-        if is_empty && self.config.addressing == crate::config::Addressing::Open {
+        if is_empty && self.config.addressing == Addressing::Open {
             let gone = self.topics.remove_if(topic.key(), |_, listed| {
                 Arc::ptr_eq(listed, topic) && listed.has_no_subscribers()
             });
@@ -84,7 +95,7 @@ impl Core {
         }
     }
 
-    pub(crate) fn dead_copies(&self, copies: Vec<Arc<Entry>>, cause: Cause) {
+    pub(crate) fn dead_copies(&self, copies: Vec<Arc<crate::entry::Entry>>, cause: Cause) {
         self.dead_letters(copies.iter().map(|copy| copy.share()).collect(), cause);
     }
 }
