@@ -96,6 +96,7 @@ impl Bus {
     /// What became of every message (§4.10). Linear in the number of channels.
     #[must_use]
     pub fn stats(&self) -> Tally {
+        self.0.sweep_all();
         let core = &self.0;
         let mut sum = *core.past.lock();
         core.boxes.iter().for_each(|entry| sum += entry.value().tally());
@@ -108,6 +109,7 @@ impl Bus {
     /// Every channel, in the order of their names.
     #[must_use]
     pub fn depths(&self) -> Vec<Depth> {
+        self.0.sweep_all();
         let mut depths: Vec<_> = self
             .0
             .boxes
@@ -125,6 +127,7 @@ impl Bus {
     /// Messages that could not be delivered, oldest first, as far as they are kept.
     #[must_use]
     pub fn dead_letters(&self) -> Vec<DeadLetter> {
+        self.0.sweep_all();
         self.0.dead.lock().iter().cloned().collect()
     }
 

@@ -4,7 +4,9 @@
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use fak_abi::{Act, Address, ChannelKey, Permit, Reason, Rider, SiteInfo, Tool, ToolCall, Verdict, VerdictKind};
+use fak_abi::{
+    Act, Address, ChannelKey, Permit, Reason, Rider, SiteInfo, Tool, ToolCall, Verdict, VerdictKind,
+};
 
 use crate::core::Ownership;
 use crate::delivery::{Delivery, End};
@@ -89,12 +91,12 @@ impl Endpoint {
     }
 
     /// Why this agent may not receive at a key that has no mailbox yet, if it may not.
-    fn not_mine(&self, key: &ChannelKey) -> Option<SiteInfo> {
+    pub(crate) fn not_mine(&self, key: &ChannelKey) -> Option<SiteInfo> {
         match self.core().ownership(key) {
             Ownership::Session(owner) | Ownership::Reserved(owner) => {
                 (!Arc::ptr_eq(&owner, self.me())).then_some(sites::NOT_RECEIVER)
             }
-            Ownership::ActOnly => Some(sites::ACT_ONLY),
+            Ownership::ActOnly(owner) => (!Arc::ptr_eq(&owner, self.me())).then_some(sites::ACT_ONLY),
             Ownership::Free => None,
         }
     }

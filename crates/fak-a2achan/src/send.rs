@@ -116,6 +116,10 @@ impl Endpoint {
         let (Some(account), Some(link)) = (self.account(), self.core().link()) else {
             return Placing::Done(self.refuse(permit, refusal(Reason::TrustViolation, sites::FOREIGN)), 0);
         };
+        // A mailbox there may be the host's doing, or its owner's: that changes nothing (§4.9).
+        if self.core().act_only(out.key).is_some() {
+            return Placing::Done(self.refuse(permit, refusal(Reason::TrustViolation, sites::ACT_ONLY)), 0);
+        }
         let print = match out.idempotency {
             None => None,
             Some(key) => {
@@ -124,7 +128,7 @@ impl Endpoint {
                     Recall::Fresh => Some((key, print)),
                     Recall::Same(seq) => {
                         return match self.charge(permit) {
-                            Ok(cleared) => Placing::Done(self.replay(cleared, seq), seq),
+                            Ok(cleared) => Placing::Done(cleared.repeat(seq), seq),
                             Err(verdict) => Placing::Done(verdict, 0),
                         };
                     }
@@ -162,6 +166,9 @@ impl Endpoint {
         print: Option<&(&Id, Print)>,
         numbers: &Sequence,
     ) -> Placing {
+        if spot.mailbox.is_timed() && spot.is_crowded(permit.transformed().unwrap_or(out.body)) {
+            self.core().sweep(spot.mailbox);
+        }
         if permit.counts() {
             return self.place_counted(permit, out, spot, print, numbers);
         }
@@ -250,7 +257,7 @@ impl Endpoint {
     #[cold]
     fn repeated(&self, cleared: Cleared<'_>, recall: Recall) -> Placing {
         match recall {
-            Recall::Same(seq) => Placing::Done(self.replay(cleared, seq), seq),
+            Recall::Same(seq) => Placing::Done(cleared.repeat(seq), seq),
             Recall::Other | Recall::Fresh => {
                 Placing::Done(self.revoke(cleared, refusal(Reason::Malformed, sites::KEY_REUSED)), 0)
             }
@@ -267,6 +274,11 @@ struct Spot<'a> {
 }
 
 impl<'a> Spot<'a> {
+    fn is_crowded(&self, body: &Ref) -> bool {
+        let block = self.mailbox.would_block(&self.offer(body));
+        matches!(block, Some(Block::Full | Block::Share | Block::Bytes))
+    }
+
     const fn offer(&self, body: &'a Ref) -> Offer<'a> {
         Offer { from: self.account, route: self.route, body, recipient: self.recipient }
     }

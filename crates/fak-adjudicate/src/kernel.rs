@@ -343,6 +343,29 @@ impl Kernel {
 }
 
 /// An event about an act.
+impl Kernel {
+    fn settle_as(
+        &self,
+        cause: &'static str,
+        call: &ToolCall<'_>,
+        verdict: &Verdict,
+        seq: u64,
+        slot: AuditSlot,
+    ) {
+        let seq = if seq == 0 { self.next_seq() } else { seq };
+        let decided = about(call, EventKind::Decide, self.clock.now(), seq);
+        let event = Event { verdict: Some(verdict), cause, ..decided };
+        match (&self.audit, slot) {
+            (Some(audit), AuditSlot::Reserved) => audit.record(&event),
+            (Some(audit), AuditSlot::None) => audit.note(&event),
+            (None, _) => {}
+        }
+        if self.wanted.holds(EventKind::Decide) {
+            self.deliver(&event);
+        }
+    }
+}
+
 fn about<'a>(call: &ToolCall<'a>, kind: EventKind, at: Timestamp, seq: u64) -> Event<'a> {
     Event {
         seq,
@@ -386,17 +409,11 @@ impl Settle for Kernel {
     }
 
     fn settle(&self, call: &ToolCall<'_>, verdict: &Verdict, seq: u64, slot: AuditSlot) {
-        let seq = if seq == 0 { self.next_seq() } else { seq };
-        let decided = about(call, EventKind::Decide, self.clock.now(), seq);
-        let event = Event { verdict: Some(verdict), ..decided };
-        match (&self.audit, slot) {
-            (Some(audit), AuditSlot::Reserved) => audit.record(&event),
-            (Some(audit), AuditSlot::None) => audit.note(&event),
-            (None, _) => {}
-        }
-        if self.wanted.holds(EventKind::Decide) {
-            self.deliver(&event);
-        }
+        self.settle_as("", call, verdict, seq, slot);
+    }
+
+    fn repeat(&self, call: &ToolCall<'_>, verdict: &Verdict, seq: u64, slot: AuditSlot) {
+        self.settle_as("replay", call, verdict, seq, slot);
     }
 
     fn release(&self, slot: AuditSlot) {

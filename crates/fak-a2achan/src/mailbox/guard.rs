@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::task::Waker;
 
-use fak_abi::{Principal, ShareScope};
+use fak_abi::{Principal, ShareScope, Timestamp};
 
 use super::lease::Leased;
 use super::{Input, Mailbox, Output, Wakes};
@@ -184,6 +184,15 @@ impl<L: Locks> Mailbox<L> {
         }
         input.waiters = kept;
         input.routes.remove(&who.incarnation());
+        purge
+    }
+
+    /// Takes out what has expired: it holds no slot, no share and no bytes (§4.10). O(queued).
+    pub(crate) fn expire(&self, now: Timestamp) -> Purge {
+        let mut purge = Purge::default();
+        let mut out = self.output.lock.lock();
+        self.input.lock().drain_into(&mut out);
+        self.purge(&mut out, |entry| entry.is_expired(now), &mut purge);
         purge
     }
 

@@ -110,3 +110,18 @@ fn a_member_that_is_gone_makes_a_dead_letter() {
     assert_eq!(world.bus.dead_letters()[0].cause.name(), "gone");
     assert!(world.bus.stats().is_conserved());
 }
+
+/// §4.12: a group inbox is a mailbox of which one sender may take three quarters.
+#[test]
+fn one_sender_leaves_room_in_a_group_inbox() {
+    let world = world(64);
+    let (lead, bravo) = (collective(&world), world.agent("bravo"));
+    let body = shared(&lead, "go");
+    for _ in 0..48 {
+        let ticket = submit(&world, lead.agent(), "bravo", &body);
+        assert_eq!(reap(lead.agent(), &ticket).status, Status::Ok);
+    }
+    denied(submit(&world, lead.agent(), "bravo", &body).verdict(), Reason::RateLimited, "a2achan/full");
+    message(bravo.try_recv_group(&id("team")));
+    assert!(submit(&world, lead.agent(), "bravo", &body).verdict().is_allow());
+}
