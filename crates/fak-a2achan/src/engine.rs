@@ -33,13 +33,14 @@ struct Slot {
     sender: Arc<Account>,
     member: Arc<Principal>,
     route: Arc<Route>,
+    bytes: usize,
     filled: bool,
 }
 
 impl Drop for Slot {
     fn drop(&mut self) {
         if !self.filled {
-            self.inbox.unreserve();
+            self.inbox.unreserve(&self.route, self.bytes);
         }
     }
 }
@@ -84,7 +85,7 @@ impl Inboxes {
             Block::Bytes => (Reason::RateLimited, sites::BYTES),
         })?;
         let member = Arc::clone(member);
-        Ok(Slot { inbox, sender, member, route, filled: false })
+        Ok(Slot { inbox, sender, member, route, bytes: body.len(), filled: false })
     }
 }
 

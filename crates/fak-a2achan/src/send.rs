@@ -201,6 +201,7 @@ impl Endpoint {
         numbers: &Sequence,
     ) -> Placing {
         let offer = spot.offer(permit.transformed().unwrap_or(out.body));
+        let bytes = offer.body.len();
         let route = match spot.mailbox.reserve(&offer) {
             Ok(route) => route,
             Err(block @ (Block::Move | Block::End)) if !self.is_final(block) => return Placing::Again,
@@ -209,7 +210,7 @@ impl Endpoint {
         let cleared = match self.charge(permit) {
             Ok(cleared) => cleared,
             Err(verdict) => {
-                spot.mailbox.unreserve();
+                spot.mailbox.unreserve(&route, bytes);
                 return Placing::Done(verdict, 0);
             }
         };
@@ -220,7 +221,7 @@ impl Endpoint {
             Some((key, print)) => match self.remember(key, print, place) {
                 Ok(placed) => placed,
                 Err(recall) => {
-                    spot.mailbox.unreserve();
+                    spot.mailbox.unreserve(&route, bytes);
                     return self.repeated(cleared, recall);
                 }
             },

@@ -125,3 +125,26 @@ fn one_sender_leaves_room_in_a_group_inbox() {
     message(bravo.try_recv_group(&id("team")));
     assert!(submit(&world, lead.agent(), "bravo", &body).verdict().is_allow());
 }
+
+/// §4.12: what is reserved and not yet reaped counts, so that nobody holds an inbox by submitting.
+#[test]
+fn reservations_take_the_senders_share() {
+    let world = world(64);
+    let (lead, bravo) = (collective(&world), world.agent("bravo"));
+    let body = shared(&lead, "go");
+    let tickets: Vec<_> = (0..48).map(|_| submit(&world, lead.agent(), "bravo", &body)).collect();
+    assert!(tickets.iter().all(|ticket| ticket.verdict().is_allow()));
+    denied(submit(&world, lead.agent(), "bravo", &body).verdict(), Reason::RateLimited, "a2achan/full");
+    lead.agent().withdraw(&tickets[0]).unwrap();
+    let again = submit(&world, lead.agent(), "bravo", &body);
+    assert_eq!(reap(lead.agent(), &again).status, Status::Ok);
+    for ticket in &tickets[1..] {
+        assert_eq!(reap(lead.agent(), ticket).status, Status::Ok);
+    }
+    denied(submit(&world, lead.agent(), "bravo", &body).verdict(), Reason::RateLimited, "a2achan/full");
+    for _ in 0..48 {
+        message(bravo.try_recv_group(&id("team")));
+    }
+    assert!(submit(&world, lead.agent(), "bravo", &body).verdict().is_allow());
+    assert!(world.bus.stats().is_conserved());
+}
