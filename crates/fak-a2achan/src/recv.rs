@@ -193,8 +193,8 @@ impl Endpoint {
         }
         // Without an audit entry: the act has not happened yet.
         drop(permit);
-        if state.timer.is_none()
-            && let Some(deadline) = incoming.rider.and_then(|rider| rider.deadline)
+        // Anew at each poll: the task that waits may have changed since the last.
+        if let Some(deadline) = incoming.rider.and_then(|rider| rider.deadline)
             && let Some(link) = self.core().link()
         {
             state.timer = Some(link.timer().wake_at(deadline, cx.waker().clone()));

@@ -255,8 +255,8 @@ impl Pause<'_> {
             }
             self.begun = true;
         }
-        if self.timer.is_none()
-            && let Some(deadline) = rider.deadline
+        // Anew at each poll: the task that waits may have changed since the last.
+        if let Some(deadline) = rider.deadline
             && let Some(link) = endpoint.core().link()
         {
             self.timer = Some(link.timer().wake_at(deadline, cx.waker().clone()));
