@@ -216,7 +216,8 @@ impl Kernel {
         }
         match call.tool() {
             Tool::Act(act) => self.seal().acted(principal, act),
-            Tool::Outside(token) if token.tag() != self.seal().tag() => return None,
+            // The name of an act is that act, with its floor, or nothing.
+            Tool::Outside(token) if token.tag() != self.seal().tag() || token.act().is_some() => return None,
             Tool::Outside(_) => {}
         }
         if call.has_rider() && self.is_over(call) {
