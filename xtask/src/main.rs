@@ -13,6 +13,7 @@ mod out;
 mod repo;
 mod report;
 mod schemas;
+mod sim;
 mod tidy;
 
 use std::process::ExitCode;
@@ -43,6 +44,8 @@ enum Task {
     Examples(examples::Options),
     /// All of the above, every scenario, the documents and the clause table
     Conformance(conformance::Options),
+    /// Random acts on a deterministic scheduler, against naive models of the protocol
+    Sim(sim::Options),
     /// Run criterion groups and compare their ratios with the targets
     Bench(bench::Options),
 }
@@ -68,6 +71,7 @@ fn run(task: Task) -> Result<bool, TaskError> {
         Task::Fixtures => fixtures::check(&repo)?,
         Task::Examples(options) => examples::check(&repo, &options)?,
         Task::Conformance(options) => return conformance::run(&repo, &options),
+        Task::Sim(options) => return sim::run(&options),
         Task::Bench(options) => return bench::run(&repo, &options),
     };
     out::report(&report)?;

@@ -60,8 +60,12 @@ impl Bus {
         Endpoint::new(&self.0, agent)
     }
 
-    /// Declares a key (§4.3 row 9). Returns whether it is new.
+    /// Declares a key (§4.3 row 9). Returns whether it is new. The correction, ack and status keys
+    /// of an attached principal are for those acts alone and are not opened (§4.9).
     pub fn open(&self, key: &ChannelKey) -> bool {
+        if self.0.act_only(key).is_some() {
+            return false;
+        }
         let is_new = !self.0.boxes.contains_key(key);
         if is_new {
             self.0.make(key, None).keep();

@@ -5,12 +5,13 @@ use std::fmt;
 use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll, Waker};
 
-use fak_abi::{ChannelKey, Reason, Ref, Rider, Timestamp, Verdict};
+use fak_abi::{ChannelKey, Outcome, Reason, Ref, Rider, Timestamp, Verdict};
 
 use crate::delivery::Delivery;
 use crate::endpoint::Endpoint;
 use crate::mailbox::{Mailbox, SpaceState, WaitState};
 use crate::recv::Incoming;
+use crate::request::{PendingReply, RequestOptions};
 use crate::route::Route;
 use crate::send::{Outgoing, SendOptions, refusal};
 use crate::sites;
@@ -39,15 +40,13 @@ impl Channel {
         &self.key
     }
 
-    /// The mailbox and the way in, if the mailbox exists.
+    /// The mailbox and the way in, once they were looked up.
     #[inline]
     fn at_hand(&self) -> Option<(&Arc<Mailbox>, &Arc<Route>)> {
-        match self.at_hand.get() {
-            Some((mailbox, route)) => Some((mailbox, route)),
-            None => self.look_up(),
-        }
+        self.at_hand.get().map(|(mailbox, route)| (mailbox, route))
     }
 
+    /// Looks the mailbox up, if it exists by now.
     #[cold]
     fn look_up(&self) -> Option<(&Arc<Mailbox>, &Arc<Route>)> {
         let mailbox = self.endpoint.core().find(&self.key)?;
@@ -58,7 +57,12 @@ impl Channel {
 
     /// Sends a message (§4.3). Never blocks; the verdict is the answer.
     pub fn send(&self, body: &Ref) -> Verdict {
-        self.send_with(body, &SendOptions::default())
+        if let Some((mailbox, route)) = self.at_hand().or_else(|| self.look_up())
+            && let Some(verdict) = self.endpoint.send_plain(&self.key, body, mailbox, Some(route))
+        {
+            return verdict;
+        }
+        self.endpoint.send_slowly(&self.key, body)
     }
 
     /// Sends a message with more to say about it (§4.2, §4.13).
@@ -69,8 +73,13 @@ impl Channel {
 
     /// Receives a message if one is there (§4.4).
     pub fn try_recv(&self) -> Delivery {
-        let incoming = Incoming::plain(&self.key);
-        self.endpoint.take(self.at_hand().map(|(mailbox, _)| mailbox), &incoming).0
+        let mailbox = self.at_hand().or_else(|| self.look_up()).map(|(mailbox, _)| mailbox);
+        self.endpoint.take(mailbox, &Incoming::plain(&self.key)).0
+    }
+
+    /// Sends a request (§4.7); see [`Endpoint::request`].
+    pub fn request(&self, body: &Ref, options: &RequestOptions<'_>) -> Outcome<PendingReply> {
+        self.endpoint.ask(&self.key, body, options, self.at_hand())
     }
 
     /// Waits for a message (§4.4).
@@ -79,8 +88,35 @@ impl Channel {
     /// Dropping the future loses nothing: no message has been taken, and a wake-up it had got goes
     /// to the next waiter.
     pub async fn recv(&self) -> Delivery {
+        if let Some((mailbox, _)) = self.at_hand().or_else(|| self.look_up()) {
+            let delivery = Waiting::new(&self.endpoint, mailbox).take(&Incoming::plain(&self.key)).await.0;
+            if !delivery.is_empty() {
+                return delivery;
+            }
+            // Retired for want of use before the wait began.
+        }
         self.endpoint.recv(&self.key).await
     }
+
+    /// Sends as soon as there is room, or until `deadline` has passed; see [`Endpoint::send_wait`].
+    ///
+    /// # Cancel safety
+    /// As [`Endpoint::send_wait`].
+    pub async fn send_wait(&self, body: &Ref, deadline: Option<Timestamp>) -> Verdict {
+        loop {
+            let verdict = self.send(body);
+            if !is_full(&verdict) || !self.endpoint.ready_by(&self.key, deadline).await {
+                return verdict;
+            }
+        }
+    }
+}
+
+/// Refused for want of room, which may come.
+fn is_full(verdict: &Verdict) -> bool {
+    verdict
+        .refusal()
+        .is_some_and(|refusal| [sites::FULL, sites::SHARE].iter().any(|site| site.site() == refusal.site))
 }
 
 impl fmt::Debug for Channel {
@@ -208,10 +244,7 @@ impl Endpoint {
     pub async fn send_wait(&self, key: &ChannelKey, body: &Ref, deadline: Option<Timestamp>) -> Verdict {
         loop {
             let verdict = self.send(key, body);
-            let full = verdict.refusal().is_some_and(|refusal| {
-                [sites::FULL, sites::SHARE].iter().any(|site| site.site() == refusal.site)
-            });
-            if !full || !self.ready_by(key, deadline).await {
+            if !is_full(&verdict) || !self.ready_by(key, deadline).await {
                 return verdict;
             }
         }

@@ -188,29 +188,31 @@ impl Core {
     }
 
     /// The sender's own key (§4.3): a private body may be sent there.
-    pub(crate) fn is_own(&self, who: &Arc<Principal>, key: &ChannelKey) -> bool {
+    pub(crate) fn is_own(
+        &self,
+        who: &Arc<Principal>,
+        key: &ChannelKey,
+        recipient: Option<&Arc<Principal>>,
+    ) -> bool {
         match key.locale() {
             Locale::Session => key.id() == who.trace(),
             Locale::Window => {
                 key.id() == who.id()
                     || self.windows.get(key.id()).is_some_and(|minter| Arc::ptr_eq(&minter, who))
             }
+            // Bound by it, where the act resolves to itself.
             Locale::InKernel => {
-                key.id() == who.id()
-                    || self
-                        .find(key)
-                        .and_then(|mailbox| mailbox.binder())
-                        .is_some_and(|it| Arc::ptr_eq(&it, who))
+                key.id() == who.id() || recipient.is_some_and(|recipient| Arc::ptr_eq(recipient, who))
             }
         }
     }
 
     /// Whom a send to a key without a mailbox resolves to (§2.5).
     pub(crate) fn session_owner(&self, key: &ChannelKey) -> Option<Arc<Principal>> {
-        match self.ownership(key) {
-            Ownership::Session(owner) => Some(owner),
-            _ => None,
+        if key.locale() != Locale::Session {
+            return None;
         }
+        self.traces.get(key.id()).map(|account| Arc::clone(account.principal()))
     }
 
     pub(crate) fn find(&self, key: &ChannelKey) -> Option<Arc<Mailbox>> {

@@ -13,7 +13,7 @@ pub enum Delivery<M = Message> {
     /// Nothing is there for this receiver now; only an attempt that does not wait says so.
     Empty,
     /// A message came, but is held out of this receiver's context (§4.4).
-    Hold(HeldNotice),
+    Hold(Box<HeldNotice>),
     /// The act was refused.
     Refuse(Verdict),
     /// The wait is over without a message.
@@ -32,9 +32,10 @@ impl<M> Delivery<M> {
 
     /// The verdict, if the act was not allowed: refused, or held (`quarantine`).
     #[must_use]
-    pub const fn refusal(&self) -> Option<&Verdict> {
+    pub fn refusal(&self) -> Option<&Verdict> {
         match self {
-            Self::Refuse(verdict) | Self::Hold(HeldNotice { verdict, .. }) => Some(verdict),
+            Self::Refuse(verdict) => Some(verdict),
+            Self::Hold(notice) => Some(&notice.verdict),
             Self::Message(_) | Self::Empty | Self::End(_) => None,
         }
     }

@@ -19,7 +19,9 @@ use crate::sites;
 ///
 /// It can do what the agent may, and nothing that is the host's (§4.10).
 #[derive(Clone)]
-pub struct Endpoint {
+pub struct Endpoint(Arc<Place>);
+
+struct Place {
     core: Arc<Core>,
     agent: AgentHandle,
     /// `None` for a handle of another kernel, or one that was detached already.
@@ -30,21 +32,21 @@ impl Endpoint {
     pub(crate) fn new(core: &Arc<Core>, agent: &AgentHandle) -> Self {
         let is_ours = core.link().is_some_and(|link| link.tag() == agent.tag());
         let account = if is_ours { core.account(agent.principal()) } else { None };
-        Self { core: Arc::clone(core), agent: agent.clone(), account }
+        Self(Arc::new(Place { core: Arc::clone(core), agent: agent.clone(), account }))
     }
 
     /// The agent that acts.
     #[must_use]
-    pub const fn agent(&self) -> &AgentHandle {
-        &self.agent
+    pub fn agent(&self) -> &AgentHandle {
+        &self.0.agent
     }
 
-    pub(crate) const fn core(&self) -> &Arc<Core> {
-        &self.core
+    pub(crate) fn core(&self) -> &Arc<Core> {
+        &self.0.core
     }
 
     pub(crate) fn me(&self) -> &Arc<Principal> {
-        self.agent.principal()
+        self.0.agent.principal()
     }
 
     /// A handle to one channel, with everything at hand that sending there again and again needs.
@@ -57,7 +59,7 @@ impl Endpoint {
     /// Presents an act whose address was no address: audited and refused MALFORMED (§4.1), for
     /// callers that take raw text.
     pub fn malformed(&self, act: Act, body: Option<&Ref>) -> Verdict {
-        let call = ToolCall::new(&self.agent, act).address(Address::Malformed);
+        let call = ToolCall::new(&self.0.agent, act).address(Address::Malformed);
         let call = body.map_or(call, |body| call.args(body));
         match self.admit(&call) {
             Ok(permit) => self.refuse(permit, Refusal::new(Reason::Malformed, sites::MALFORMED.site())),
@@ -68,25 +70,25 @@ impl Endpoint {
     /// This agent's own messages that could not be delivered, oldest first (§4.10).
     #[must_use]
     pub fn dead_letters(&self) -> Vec<DeadLetter> {
-        let dead = self.core.dead.lock();
+        let dead = self.0.core.dead.lock();
         dead.iter().filter(|letter| Arc::ptr_eq(&letter.from, self.me())).cloned().collect()
     }
 
     /// The account, once an act was admitted.
     pub(crate) fn account(&self) -> Option<&Arc<Account>> {
-        self.account.as_ref()
+        self.0.account.as_ref()
     }
 
     /// Folds an act. A refusal is counted and audited already.
     #[inline]
     pub(crate) fn admit<'a>(&'a self, call: &'a ToolCall<'a>) -> Result<Permit<'a>, Verdict> {
-        if self.account.is_none() {
+        if self.0.account.is_none() {
             return Err(self.strange(call));
         }
-        match self.agent.gate().admit(call) {
+        match self.0.agent.gate().admit(call) {
             Admission::Permit(permit) => Ok(permit),
             Admission::Refuse(verdict) => {
-                self.core.deny();
+                self.0.core.deny();
                 Err(verdict)
             }
         }
@@ -96,9 +98,9 @@ impl Endpoint {
     /// bus's own kernel, so that it shows in its audit.
     #[cold]
     fn strange<'a>(&'a self, call: &'a ToolCall<'a>) -> Verdict {
-        self.core.deny();
+        self.0.core.deny();
         let foreign = || Verdict::deny(Refusal::new(Reason::TrustViolation, sites::FOREIGN.site()), GATE);
-        let Some(host) = self.core.host() else { return foreign() };
+        let Some(host) = self.0.core.host() else { return foreign() };
         // The admission borrows the host, so the call has to live as long as it does here.
         let verdict = match host.admit_any(call) {
             Admission::Refuse(verdict) => verdict,
@@ -115,7 +117,7 @@ impl Endpoint {
         match permit.charge() {
             Charge::Cleared(cleared) => Ok(cleared),
             Charge::Refuse(verdict) => {
-                self.core.deny();
+                self.0.core.deny();
                 Err(verdict)
             }
         }
@@ -128,13 +130,13 @@ impl Endpoint {
 
     /// An act that was admitted is refused after all.
     pub(crate) fn refuse(&self, permit: Permit<'_>, refusal: Refusal) -> Verdict {
-        self.core.deny();
+        self.0.core.deny();
         permit.refuse(refusal, GATE)
     }
 
     /// An act that was counted is refused after all.
     pub(crate) fn revoke(&self, cleared: Cleared<'_>, refusal: Refusal) -> Verdict {
-        self.core.deny();
+        self.0.core.deny();
         cleared.refuse(refusal, GATE)
     }
 }

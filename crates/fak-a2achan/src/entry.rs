@@ -22,8 +22,6 @@ pub(crate) struct Entry {
 pub(crate) struct Extra {
     /// When it is no longer worth delivering (§4.2).
     pub(crate) expires: Option<Timestamp>,
-    /// The message that it answers.
-    pub(crate) in_reply_to: Option<u64>,
     /// Where its answer goes, if it is a request (§4.7).
     pub(crate) answer: Option<Return>,
     /// Further Refs that ride along: the open tasks of a window (§4.8).
@@ -35,11 +33,8 @@ pub(crate) struct Extra {
 impl Extra {
     /// Boxed, unless there is nothing in it.
     pub(crate) fn boxed(self) -> Option<Box<Self>> {
-        let plain = self.expires.is_none()
-            && self.in_reply_to.is_none()
-            && self.answer.is_none()
-            && self.parts.is_empty()
-            && self.returns == 0;
+        let plain =
+            self.expires.is_none() && self.answer.is_none() && self.parts.is_empty() && self.returns == 0;
         (!plain).then(|| Box::new(self))
     }
 }

@@ -53,7 +53,7 @@ impl Gate {
         match (act, call.target()) {
             (Act::Publish, _) => false,
             (Act::Reply, _) => call.resolved().is_some_and(|recipient| Arc::ptr_eq(recipient, who)),
-            (_, Address::Channel(key)) => self.0.is_own(who, key),
+            (_, Address::Channel(key)) => self.0.is_own(who, key, call.resolved()),
             _ => false,
         }
     }

@@ -9,6 +9,8 @@ mod guard;
 mod lease;
 mod offer;
 mod seek;
+#[cfg(test)]
+mod shuttled;
 mod wait;
 
 use std::collections::{HashMap, VecDeque};
@@ -30,7 +32,7 @@ use crate::sync::{Line, Lock, Locks, Native};
 pub(crate) use guard::{Bind, Purge};
 pub(crate) use lease::Terms;
 pub(crate) use offer::{Block, Offer};
-pub(crate) use seek::{Found, Seek, Sought};
+pub(crate) use seek::{Found, Quick, Seek, Sought};
 pub(crate) use wait::{SpaceState, WaitState};
 
 /// Wakers to be called once every lock is released.
@@ -137,6 +139,11 @@ impl<L: Locks> Mailbox<L> {
 
     pub(crate) const fn address(&self) -> &Arc<OwnedAddress> {
         &self.to
+    }
+
+    /// True if somebody has bound it.
+    pub(crate) fn is_bound(&self) -> bool {
+        self.bound.load(Ordering::Acquire)
     }
 
     /// It is not retired for want of use.

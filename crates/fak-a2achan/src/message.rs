@@ -11,8 +11,11 @@ use crate::entry::Entry;
 /// A message that was received (§4.2).
 pub struct Message {
     content: Content,
-    receiver: Arc<Principal>,
+    /// The incarnation that received it.
+    receiver: u64,
     missed: u64,
+    /// The request it answers; 0 for none.
+    answers: u64,
 }
 
 /// A message of a mailbox, or one copy of a publication.
@@ -22,12 +25,18 @@ enum Content {
 }
 
 impl Message {
-    pub(crate) const fn new(entry: Entry, receiver: Arc<Principal>, missed: u64) -> Self {
-        Self { content: Content::Own(entry), receiver, missed }
+    pub(crate) const fn new(entry: Entry, receiver: &Principal, missed: u64) -> Self {
+        Self { content: Content::Own(entry), receiver: receiver.incarnation(), missed, answers: 0 }
     }
 
-    pub(crate) const fn shared(entry: Arc<Entry>, receiver: Arc<Principal>, missed: u64) -> Self {
-        Self { content: Content::Shared(entry), receiver, missed }
+    pub(crate) const fn shared(entry: Arc<Entry>, receiver: &Principal, missed: u64) -> Self {
+        Self { content: Content::Shared(entry), receiver: receiver.incarnation(), missed, answers: 0 }
+    }
+
+    /// The answer to the request of that number.
+    pub(crate) fn answering(self, request: u64) -> Self {
+        let Self { content, receiver, missed, .. } = self;
+        Self { content, receiver, missed, answers: request }
     }
 
     pub(crate) fn entry(&self) -> &Entry {
@@ -37,8 +46,8 @@ impl Message {
         }
     }
 
-    pub(crate) const fn receiver(&self) -> &Arc<Principal> {
-        &self.receiver
+    pub(crate) const fn receiver(&self) -> u64 {
+        self.receiver
     }
 
     /// Who sent it.
@@ -74,7 +83,7 @@ impl Message {
     /// The number of the request it answers.
     #[must_use]
     pub fn in_reply_to(&self) -> Option<u64> {
-        self.entry().extra.as_ref().and_then(|extra| extra.in_reply_to)
+        (self.answers != 0).then_some(self.answers)
     }
 
     /// When it would have become a dead letter, if it had a time to live.

@@ -13,7 +13,7 @@ use crate::delivery::{Delivery, End};
 use crate::endpoint::Endpoint;
 use crate::entry::Entry;
 use crate::held::HeldMessage;
-use crate::mailbox::{Found, Mailbox, Seek, Sought, Terms, WaitState};
+use crate::mailbox::{Found, Mailbox, Quick, Seek, Sought, Terms, WaitState};
 use crate::message::{Cause, HeldNotice, Message};
 use crate::send::refusal;
 use crate::sites;
@@ -111,25 +111,51 @@ impl Endpoint {
         let Some(mailbox) = mailbox else {
             // A key that is another's is refused whether or not anything was ever sent there (§4.6).
             let refused = match incoming.address {
-                Address::Channel(key) => self.not_mine(key),
+                _ if self.core().is_closed() => Some(refusal(Reason::Misroute, sites::CLOSED)),
+                Address::Channel(key) => self.not_mine(key).map(|site| refusal(Reason::TrustViolation, site)),
                 _ => None,
             };
             return match refused {
-                Some(site) => {
-                    let refusal = refusal(Reason::TrustViolation, site);
-                    (Delivery::Refuse(self.refuse(permit, refusal)), 0)
-                }
+                Some(refusal) => (Delivery::Refuse(self.refuse(permit, refusal)), 0),
                 None => (self.nothing(permit), 0),
             };
         };
+        if let Some(entry) = self.pop(mailbox, incoming) {
+            return self.hand_over(&call, permit, mailbox, (entry, 0));
+        }
+        self.take_closely(&call, permit, mailbox, incoming)
+    }
+
+    /// One attempt that looks beyond the front of the queue.
+    #[cold]
+    fn take_closely(
+        &self,
+        call: &ToolCall<'_>,
+        permit: Permit<'_>,
+        mailbox: &Arc<Mailbox>,
+        incoming: &Incoming<'_>,
+    ) -> (Delivery, u64) {
         let (sought, unlinked) = self.look(mailbox, incoming, None);
         if matches!(sought.found, Found::End(End::Close))
             && let Some(newer) = self.successor(mailbox, incoming)
         {
             let (sought, unlinked) = self.look(&newer, incoming, None);
-            return self.conclude(&call, permit, &newer, sought.found, unlinked);
+            return self.conclude(call, permit, &newer, sought.found, unlinked);
         }
-        self.conclude(&call, permit, mailbox, sought.found, unlinked)
+        self.conclude(call, permit, mailbox, sought.found, unlinked)
+    }
+
+    /// The common case: the oldest message is for this agent, and nobody has to be asked.
+    #[inline]
+    fn pop(&self, mailbox: &Mailbox, incoming: &Incoming<'_>) -> Option<Entry> {
+        if incoming.lease.is_some() || mailbox.is_timed() || self.agent().gate().has_edges() {
+            return None;
+        }
+        let (entry, wake) = mailbox.pop(self.me())?;
+        if let Some(waker) = wake {
+            waker.wake();
+        }
+        Some(entry)
     }
 
     /// The mailbox that took the place of one that was retired for want of use.
@@ -173,15 +199,32 @@ impl Endpoint {
             Ok(permit) => permit,
             Err(verdict) => return Poll::Ready((Delivery::Refuse(verdict), 0)),
         };
-        let (sought, unlinked) = self.look(mailbox, incoming, Some((state, cx)));
-        let waits = match sought.found {
-            Found::Nothing => begun || !unlinked,
-            Found::Others => false,
-            Found::End(end) if begun => return Poll::Ready((Delivery::End(end), 0)),
-            _ => false,
+        let plain = incoming.lease.is_none() && !mailbox.is_timed() && !self.agent().gate().has_edges();
+        let quick = match plain {
+            false => Quick::Look,
+            true if !begun => mailbox.pop_or_wait(self.me(), state, cx.waker()),
+            true => match mailbox.pop_woken(self.me(), state) {
+                Some((entry, wakes)) => {
+                    wakes.into_iter().for_each(std::task::Waker::wake);
+                    Quick::Entry(entry, None)
+                }
+                None => Quick::Look,
+            },
         };
-        if !waits {
-            return Poll::Ready(self.conclude(&call, permit, mailbox, sought.found, unlinked));
+        match quick {
+            Quick::Entry(entry, wake) => {
+                wake.into_iter().for_each(std::task::Waker::wake);
+                return Poll::Ready(self.hand_over(&call, permit, mailbox, (entry, 0)));
+            }
+            Quick::Wait => {}
+            Quick::Look => {
+                let (sought, unlinked) = self.look(mailbox, incoming, Some((state, cx)));
+                match sought.found {
+                    Found::Nothing if begun || !unlinked => {}
+                    Found::End(end) if begun => return Poll::Ready((Delivery::End(end), 0)),
+                    found => return Poll::Ready(self.conclude(&call, permit, mailbox, found, unlinked)),
+                }
+            }
         }
         if !begun && let Some(account) = self.account() {
             if !account.waits.take(account.limits().waits) {
@@ -291,7 +334,7 @@ impl Endpoint {
                     // From here on it is known whom the requester waits for.
                     self.core().note_receiver(answer, self.me());
                 }
-                (Delivery::Message(Message::new(entry, Arc::clone(self.me()), 0)), token)
+                (Delivery::Message(Message::new(entry, self.me(), 0)), token)
             }
             Err(verdict) => {
                 give_back();
@@ -311,16 +354,17 @@ impl Endpoint {
     /// The rung that keeps a message out of this agent's context, if one does.
     #[inline]
     pub(crate) fn screen(&self, call: &ToolCall<'_>, entry: &Entry) -> Option<&'static str> {
-        let parts = entry.extra.as_ref().map_or(&[][..], |extra| &extra.parts);
-        std::iter::once(&entry.body).chain(parts).find_map(|body| {
+        let by = |body| {
             let verdict = self.agent().gate().screen(call, body);
             (verdict.kind() != VerdictKind::Allow).then(|| verdict.by())
-        })
+        };
+        let parts = entry.extra.as_ref().map_or(&[][..], |extra| &extra.parts);
+        by(&entry.body).or_else(|| parts.iter().find_map(by))
     }
 
     /// Puts a message where the host and forensics can see it, and tells the receiver about it.
     #[cold]
-    pub(crate) fn hold(&self, entry: Entry, address: Address<'_>, verdict: Verdict) -> HeldNotice {
+    pub(crate) fn hold(&self, entry: Entry, address: Address<'_>, verdict: Verdict) -> Box<HeldNotice> {
         self.core().note_held(&entry, self.me(), address, &verdict);
         let from = Arc::clone(entry.route.from());
         let notice = HeldNotice {
@@ -338,7 +382,7 @@ impl Endpoint {
         let sender = from.id().clone();
         let held = HeldMessage { from, receiver, to, seq: entry.seq, body: entry.body, by };
         self.core().held.lock().put(&sender, held);
-        notice
+        Box::new(notice)
     }
 }
 

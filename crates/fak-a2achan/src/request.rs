@@ -18,7 +18,7 @@ use crate::endpoint::Endpoint;
 use crate::entry::{Entry, Extra};
 use crate::message::{Cause, Message};
 use crate::route::Route;
-use crate::send::{Outgoing, refusal};
+use crate::send::{AtHand, Outgoing, refusal};
 use crate::sites;
 
 pub(crate) use ring::Rings;
@@ -55,6 +55,16 @@ impl Endpoint {
         key: &ChannelKey,
         body: &Ref,
         options: &RequestOptions<'_>,
+    ) -> Outcome<PendingReply> {
+        self.ask(key, body, options, None)
+    }
+
+    pub(crate) fn ask(
+        &self,
+        key: &ChannelKey,
+        body: &Ref,
+        options: &RequestOptions<'_>,
+        at_hand: AtHand<'_>,
     ) -> Outcome<PendingReply> {
         let call = ToolCall::new(self.agent(), Act::Request).args(body).address(Address::Channel(key));
         let call = call.rider(options.rider);
@@ -94,7 +104,7 @@ impl Endpoint {
         };
         let pending =
             PendingReply { endpoint: self.clone(), slot, key: key.clone(), rider: options.rider.cloned() };
-        let (verdict, _) = self.dispatch(out, None);
+        let (verdict, _) = self.dispatch(out, at_hand);
         if verdict.is_allow() {
             Outcome::Allow { value: pending, by: verdict.by() }
         } else {
@@ -119,7 +129,7 @@ impl Endpoint {
             return self.refuse(permit, refusal(Reason::Misroute, sites::NOT_A_REQUEST));
         };
         let body = permit.transformed().unwrap_or(body).clone();
-        let refused = if !Arc::ptr_eq(request.receiver(), self.me()) {
+        let refused = if request.receiver() != self.me().incarnation() {
             Some(refusal(Reason::TrustViolation, sites::NOT_YOUR_REQUEST))
         } else if !body.would_flow_to(slot.requester()) {
             Some(refusal(Reason::TrustViolation, sites::REPLY_UNREADABLE))
@@ -140,11 +150,10 @@ impl Endpoint {
         }
         self.core().stop_blocking(slot);
         let route = Route::new(Arc::clone(self.me()), Arc::clone(request.entry().route.address()), None);
-        let extra = Extra { in_reply_to: Some(request.seq()), ..Extra::default() };
         let seq = link.sequence().next();
-        let entry = Entry { seq, route, body, extra: extra.boxed() };
+        let entry = Entry { seq, route, body, extra: None };
         let late = slot.deadline().is_some_and(|deadline| self.core().now() >= deadline);
-        match slot.fill(entry, late) {
+        match slot.fill(entry, request.seq(), late) {
             Filling::Done(waker) => {
                 let verdict = cleared.allow(seq);
                 if let Some(waker) = waker {
@@ -217,8 +226,8 @@ impl PendingReply {
             Ok(permit) => permit,
             Err(verdict) => return Delivery::Refuse(verdict),
         };
-        let entry = match slot.take(cx.map(|cx| cx.waker())) {
-            slot::Taking::Answer(entry) => entry,
+        let (entry, request) = match slot.take(cx.map(|cx| cx.waker())) {
+            slot::Taking::Answer(entry, request) => (entry, request),
             slot::Taking::Spent => {
                 return Delivery::Refuse(
                     endpoint.refuse(permit, refusal(Reason::Misroute, sites::AWAIT_SPENT)),
@@ -251,7 +260,7 @@ impl PendingReply {
         match endpoint.charge(permit) {
             Ok(cleared) => {
                 let _ = cleared.allow(entry.seq);
-                Delivery::Message(Message::new(entry, Arc::clone(endpoint.me()), 0))
+                Delivery::Message(Message::new(entry, endpoint.me(), 0).answering(request))
             }
             Err(verdict) => {
                 slot.put_back(entry);

@@ -5,7 +5,7 @@ use std::task::Waker;
 use std::time::Duration;
 
 use fak_abi::{
-    Act, Address, ChannelKey, Cleared, Id, Permit, Principal, Reason, Ref, Refusal, Rider, Sequence,
+    Act, Address, ChannelKey, Charge, Cleared, Id, Permit, Principal, Reason, Ref, Refusal, Rider, Sequence,
     SiteInfo, ToolCall, Verdict,
 };
 
@@ -14,6 +14,7 @@ use crate::endpoint::Endpoint;
 use crate::entry::Extra;
 use crate::idempotency::{Print, Recall};
 use crate::mailbox::{Block, Mailbox, Offer};
+use crate::message::Cause;
 use crate::route::Route;
 use crate::sites;
 
@@ -52,6 +53,16 @@ enum Placing {
 impl Endpoint {
     /// Sends a message (§4.3). Never blocks; the verdict is the answer.
     pub fn send(&self, key: &ChannelKey, body: &Ref) -> Verdict {
+        if let Some(mailbox) = self.core().find(key)
+            && let Some(verdict) = self.send_plain(key, body, &mailbox, None)
+        {
+            return verdict;
+        }
+        self.send_slowly(key, body)
+    }
+
+    #[cold]
+    pub(crate) fn send_slowly(&self, key: &ChannelKey, body: &Ref) -> Verdict {
         let out = Outgoing { act: Act::Send, key, body, extra: None, idempotency: None, rider: None };
         self.dispatch(out, None).0
     }
@@ -73,6 +84,52 @@ impl Endpoint {
         let extra = Extra { expires, ..Extra::default() }.boxed();
         let &SendOptions { idempotency, rider, .. } = options;
         Outgoing { act: Act::Send, key, body, extra, idempotency, rider }
+    }
+
+    /// The common case of a send: the mailbox is at hand and nobody has bound it. `None` says only
+    /// that a closer look is needed.
+    #[inline]
+    pub(crate) fn send_plain(
+        &self,
+        key: &ChannelKey,
+        body: &Ref,
+        mailbox: &Arc<Mailbox>,
+        route: Option<&Arc<Route>>,
+    ) -> Option<Verdict> {
+        let (account, link) = (self.account()?, self.core().link()?);
+        if mailbox.is_bound() {
+            return None;
+        }
+        let call = ToolCall::new(self.agent(), Act::Send).args(body).address(Address::Channel(key));
+        let permit = match self.admit(&call) {
+            Ok(permit) => permit,
+            Err(verdict) => return Some(verdict),
+        };
+        let spot = Spot { mailbox, account, route, recipient: None };
+        if permit.counts() {
+            let out = Outgoing { act: Act::Send, key, body, extra: None, idempotency: None, rider: None };
+            return match self.place_counted(permit, &out, &spot, None, link.sequence()) {
+                Placing::Done(verdict, _) => Some(verdict),
+                Placing::Again => None,
+            };
+        }
+        let cleared = match permit.charge() {
+            Charge::Cleared(cleared) => cleared,
+            Charge::Refuse(verdict) => return Some(verdict),
+        };
+        let offer = spot.offer(cleared.transformed().unwrap_or(body));
+        match mailbox.offer(&offer, None, link.sequence()) {
+            Ok((seq, wake)) => {
+                let verdict = cleared.allow(seq);
+                if let Some(waker) = wake {
+                    waker.wake();
+                }
+                Some(verdict)
+            }
+            Err(block @ (Block::Move | Block::End)) if !self.is_final(block) => None,
+            Err(block) if self.made_room(mailbox, block) => None,
+            Err(block) => Some(self.revoke(cleared, refusal_of(block))),
+        }
     }
 
     /// Sends; the verdict and the message's number (0 if there is none).
@@ -166,9 +223,6 @@ impl Endpoint {
         print: Option<&(&Id, Print)>,
         numbers: &Sequence,
     ) -> Placing {
-        if spot.mailbox.is_timed() && spot.is_crowded(permit.transformed().unwrap_or(out.body)) {
-            self.core().sweep(spot.mailbox);
-        }
         if permit.counts() {
             return self.place_counted(permit, out, spot, print, numbers);
         }
@@ -186,7 +240,7 @@ impl Endpoint {
                 Err(recall) => return self.repeated(cleared, recall),
             },
         };
-        self.finish(cleared, placed)
+        self.finish(spot.mailbox, cleared, placed)
     }
 
     /// As [`Self::place`], where rungs count: the slot is promised, they count, it is filled. No
@@ -205,6 +259,7 @@ impl Endpoint {
         let route = match spot.mailbox.reserve(&offer) {
             Ok(route) => route,
             Err(block @ (Block::Move | Block::End)) if !self.is_final(block) => return Placing::Again,
+            Err(block) if self.made_room(spot.mailbox, block) => return Placing::Again,
             Err(block) => return Placing::Done(self.refuse(permit, refusal_of(block)), 0),
         };
         let cleared = match self.charge(permit) {
@@ -231,7 +286,7 @@ impl Endpoint {
             Err(Block::Move | Block::End) => {
                 Placing::Done(self.revoke(cleared, refusal(Reason::Misroute, sites::MOVED)), 0)
             }
-            placed => self.finish(cleared, placed),
+            placed => self.finish(spot.mailbox, cleared, placed),
         }
     }
 
@@ -240,8 +295,25 @@ impl Endpoint {
         block != Block::Move && self.core().is_closed()
     }
 
+    /// What is in the way may have had its time: then it is buried, and trying again is of use.
+    #[cold]
+    fn made_room(&self, mailbox: &Mailbox, block: Block) -> bool {
+        if !mailbox.is_timed() || !matches!(block, Block::Full | Block::Share | Block::Bytes) {
+            return false;
+        }
+        let purge = mailbox.expire(self.core().now());
+        let found = !purge.entries.is_empty();
+        self.core().bury(purge, Cause::Expire);
+        found
+    }
+
     #[inline]
-    fn finish(&self, cleared: Cleared<'_>, placed: Result<(u64, Option<Waker>), Block>) -> Placing {
+    fn finish(
+        &self,
+        mailbox: &Mailbox,
+        cleared: Cleared<'_>,
+        placed: Result<(u64, Option<Waker>), Block>,
+    ) -> Placing {
         match placed {
             Ok((seq, wake)) => {
                 let verdict = cleared.allow(seq);
@@ -251,6 +323,7 @@ impl Endpoint {
                 Placing::Done(verdict, seq)
             }
             Err(block @ (Block::Move | Block::End)) if !self.is_final(block) => Placing::Again,
+            Err(block) if self.made_room(mailbox, block) => Placing::Again,
             Err(block) => Placing::Done(self.revoke(cleared, refusal_of(block)), 0),
         }
     }
@@ -275,11 +348,6 @@ struct Spot<'a> {
 }
 
 impl<'a> Spot<'a> {
-    fn is_crowded(&self, body: &Ref) -> bool {
-        let block = self.mailbox.would_block(&self.offer(body));
-        matches!(block, Some(Block::Full | Block::Share | Block::Bytes))
-    }
-
     const fn offer(&self, body: &'a Ref) -> Offer<'a> {
         Offer { from: self.account, route: self.route, body, recipient: self.recipient }
     }

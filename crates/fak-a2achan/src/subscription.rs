@@ -4,13 +4,14 @@ use std::fmt;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use dashmap::Entry;
-use fak_abi::{Act, Address, ChannelKey, Outcome, Reason, Rider, ToolCall, Verdict, WakeUp};
+use dashmap::Entry as Place;
+use fak_abi::{Act, Address, ChannelKey, Outcome, Permit, Reason, Rider, ToolCall, Verdict, WakeUp};
 
 use crate::config::Addressing;
 use crate::core::Core;
 use crate::delivery::{Delivery, End};
 use crate::endpoint::Endpoint;
+use crate::entry::Entry;
 use crate::message::{Cause, Message};
 use crate::recv::Incoming;
 use crate::send::refusal;
@@ -54,10 +55,10 @@ impl Endpoint {
         // be forgotten in between.
         let added = {
             let listed = match core.topics.entry(topic.clone()) {
-                Entry::Occupied(entry) => Some(entry.into_ref()),
+                Place::Occupied(entry) => Some(entry.into_ref()),
                 // Where addressing is declared a topic outlives its subscriptions: it counts as a
                 // mailbox of whoever made it known.
-                Entry::Vacant(entry) => (core.config.addressing == Addressing::Open
+                Place::Vacant(entry) => (core.config.addressing == Addressing::Open
                     || account.mailboxes.take(account.limits().mailboxes))
                 .then(|| entry.insert(Arc::new(Topic::new(topic.clone())))),
             };
@@ -95,7 +96,7 @@ impl Core {
         }
     }
 
-    pub(crate) fn dead_copies(&self, copies: Vec<Arc<crate::entry::Entry>>, cause: Cause) {
+    pub(crate) fn dead_copies(&self, copies: Vec<Arc<Entry>>, cause: Cause) {
         self.dead_letters(copies.iter().map(|copy| copy.share()).collect(), cause);
     }
 }
@@ -137,7 +138,7 @@ impl Subscription {
             Ok(permit) => permit,
             Err(verdict) => return verdict,
         };
-        if !self.open {
+        if !self.open || self.endpoint.core().is_closed() {
             return self.endpoint.refuse(permit, refusal(Reason::Misroute, sites::CLOSED));
         }
         match self.endpoint.charge(permit) {
@@ -150,6 +151,37 @@ impl Subscription {
         }
     }
 
+    /// A closer look: at the time, the end, and whether to wait.
+    #[cold]
+    fn look<'p>(
+        endpoint: &Endpoint,
+        inbox: &Inbox,
+        permit: Permit<'p>,
+        cx: Option<&Context<'_>>,
+    ) -> Result<((Arc<Entry>, u64), Permit<'p>), Delivery> {
+        let mut expired = Vec::new();
+        let core = endpoint.core();
+        let pulled = inbox.pull(|| core.now(), cx.map(|cx| cx.waker()), &mut expired);
+        if !expired.is_empty() {
+            core.dead_copies(expired, Cause::Expire);
+        }
+        Err(match pulled {
+            Pulled::Entry(entry, lost) => return Ok(((entry, lost), permit)),
+            Pulled::Nothing if cx.is_some() => Delivery::Empty,
+            Pulled::Nothing => match endpoint.charge(permit) {
+                Ok(cleared) => {
+                    let _ = cleared.allow(0);
+                    Delivery::Empty
+                }
+                Err(verdict) => Delivery::Refuse(verdict),
+            },
+            Pulled::End(end) if cx.is_some() => Delivery::End(end),
+            Pulled::End(_) => {
+                Delivery::Refuse(endpoint.refuse(permit, refusal(Reason::Misroute, sites::CLOSED)))
+            }
+        })
+    }
+
     /// One attempt. With `cx`, a copy that comes later wakes it, and nothing is settled if there is
     /// none.
     fn attempt(&mut self, rider: Option<&Rider>, cx: Option<&Context<'_>>) -> Delivery {
@@ -157,36 +189,23 @@ impl Subscription {
         let incoming =
             Incoming { act: Act::Recv, address: Address::Channel(topic.key()), rider, lease: None };
         let call = incoming.call(endpoint);
-        let permit = match endpoint.admit(&call) {
+        let mut permit = match endpoint.admit(&call) {
             Ok(permit) => permit,
             Err(verdict) => return Delivery::Refuse(verdict),
         };
-        let mut expired = Vec::new();
-        let core = endpoint.core();
-        let pulled = inbox.pull(|| core.now(), cx.map(|cx| cx.waker()), &mut expired);
-        if !expired.is_empty() {
-            core.dead_copies(expired, Cause::Expire);
-        }
-        let (entry, lost) = match pulled {
-            Pulled::Entry(entry, lost) => (entry, lost),
-            Pulled::Nothing if cx.is_some() => return Delivery::Empty,
-            Pulled::Nothing => {
-                return match endpoint.charge(permit) {
-                    Ok(cleared) => {
-                        let _ = cleared.allow(0);
-                        Delivery::Empty
-                    }
-                    Err(verdict) => Delivery::Refuse(verdict),
-                };
-            }
-            Pulled::End(end) if cx.is_some() => return Delivery::End(end),
-            Pulled::End(_) => {
-                return Delivery::Refuse(endpoint.refuse(permit, refusal(Reason::Misroute, sites::CLOSED)));
-            }
+        let (entry, lost) = match inbox.next() {
+            Some(next) => next,
+            None => match Self::look(endpoint, inbox, permit, cx) {
+                Ok((next, kept)) => {
+                    permit = kept;
+                    next
+                }
+                Err(delivery) => return delivery,
+            },
         };
         if let Some(by) = endpoint.screen(&call, &entry) {
             if !inbox.held() {
-                let mut past = core.past.lock();
+                let mut past = endpoint.core().past.lock();
                 (past.received, past.held) = (past.received - 1, past.held + 1);
             }
             let verdict = permit.hold(by, entry.seq);
@@ -195,7 +214,7 @@ impl Subscription {
         match endpoint.charge(permit) {
             Ok(cleared) => {
                 let _ = cleared.allow(entry.seq);
-                Delivery::Message(Message::shared(entry, Arc::clone(endpoint.me()), lost))
+                Delivery::Message(Message::shared(entry, endpoint.me(), lost))
             }
             Err(verdict) => {
                 inbox.put_back(entry, lost);

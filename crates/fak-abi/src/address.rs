@@ -64,12 +64,14 @@ impl ChannelKey {
 
     /// Which kind of channel.
     #[must_use]
+    #[inline]
     pub const fn locale(&self) -> Locale {
         self.locale
     }
 
     /// Its name.
     #[must_use]
+    #[inline]
     pub const fn id(&self) -> &Id {
         &self.id
     }
@@ -185,6 +187,7 @@ pub enum OwnedAddress {
 impl OwnedAddress {
     /// A borrowed view.
     #[must_use]
+    #[inline]
     pub const fn view(&self) -> Address<'_> {
         match self {
             Self::None => Address::None,

@@ -28,6 +28,7 @@ pub struct ToolToken {
 }
 
 impl ToolToken {
+    #[inline]
     pub(crate) fn new(tag: KernelTag, name: Id, index: Option<u32>) -> Self {
         let act = name.parse().ok();
         Self { tag, name, index, act }
@@ -35,24 +36,28 @@ impl ToolToken {
 
     /// The act, if the name is an act's: such a token is decided as the act (§1.4).
     #[must_use]
+    #[inline]
     pub const fn act(&self) -> Option<Act> {
         self.act
     }
 
     /// The kernel it belongs to.
     #[must_use]
+    #[inline]
     pub const fn tag(&self) -> &KernelTag {
         &self.tag
     }
 
     /// The tool's name.
     #[must_use]
+    #[inline]
     pub const fn name(&self) -> &Id {
         &self.name
     }
 
     /// Its place in the kernel's chains; `None` if the kernel was not told of it when it was built.
     #[must_use]
+    #[inline]
     pub const fn index(&self) -> Option<u32> {
         self.index
     }
@@ -70,6 +75,7 @@ pub enum Tool<'a> {
 impl<'a> Tool<'a> {
     /// The tool's name.
     #[must_use]
+    #[inline]
     pub fn name(self) -> &'a str {
         match self {
             Self::Act(act) => act.tool(),
@@ -79,6 +85,7 @@ impl<'a> Tool<'a> {
 
     /// The act, if it is one.
     #[must_use]
+    #[inline]
     pub const fn act(self) -> Option<Act> {
         match self {
             Self::Act(act) => Some(act),
@@ -88,12 +95,14 @@ impl<'a> Tool<'a> {
 }
 
 impl From<Act> for Tool<'_> {
+    #[inline]
     fn from(act: Act) -> Self {
         Self::Act(act)
     }
 }
 
 impl<'a> From<&'a ToolToken> for Tool<'a> {
+    #[inline]
     fn from(token: &'a ToolToken) -> Self {
         Self::Outside(token)
     }
@@ -130,6 +139,7 @@ pub struct Cancel(Arc<AtomicBool>);
 impl Cancel {
     /// A switch that was not turned.
     #[must_use]
+    #[inline]
     pub fn new() -> Self {
         Self::default()
     }
@@ -162,6 +172,7 @@ pub struct ToolCall<'a> {
 impl<'a> ToolCall<'a> {
     /// `agent` performs `tool`.
     #[must_use]
+    #[inline]
     pub fn new(agent: &'a AgentHandle, tool: impl Into<Tool<'a>>) -> Self {
         Self {
             tool: tool.into(),
@@ -176,72 +187,84 @@ impl<'a> ToolCall<'a> {
     /// The same call of another tool: for kernels, which decide a token that carries an act's name
     /// as that act.
     #[must_use]
+    #[inline]
     pub fn retool(self, tool: impl Into<Tool<'a>>) -> Self {
         Self { tool: tool.into(), ..self }
     }
 
     /// With this body.
     #[must_use]
+    #[inline]
     pub const fn args(self, args: &'a Ref) -> Self {
         Self { args: Some(args), ..self }
     }
 
     /// At this address.
     #[must_use]
+    #[inline]
     pub const fn address(self, address: Address<'a>) -> Self {
         Self { address, ..self }
     }
 
     /// Which resolves to this principal (§2.5): the binder, session owner, subscriber or member.
     #[must_use]
+    #[inline]
     pub const fn recipient(self, recipient: Option<&'a Arc<Principal>>) -> Self {
         Self { recipient, ..self }
     }
 
     /// With deadline, cancellation and metadata.
     #[must_use]
+    #[inline]
     pub const fn rider(self, rider: Option<&'a Rider>) -> Self {
         Self { rider, ..self }
     }
 
     /// The tool.
     #[must_use]
+    #[inline]
     pub const fn tool(&self) -> Tool<'a> {
         self.tool
     }
 
     /// Who acts.
     #[must_use]
+    #[inline]
     pub const fn principal(&self) -> &'a Arc<Principal> {
         self.principal
     }
 
     /// What it was granted.
     #[must_use]
+    #[inline]
     pub fn caps(&self) -> CapSet {
         self.principal.caps()
     }
 
     /// The body, if it has one.
     #[must_use]
+    #[inline]
     pub const fn body(&self) -> Option<&'a Ref> {
         self.args
     }
 
     /// What is addressed.
     #[must_use]
+    #[inline]
     pub const fn target(&self) -> Address<'a> {
         self.address
     }
 
     /// Whom the address resolves to, where there is one.
     #[must_use]
+    #[inline]
     pub const fn resolved(&self) -> Option<&'a Arc<Principal>> {
         self.recipient
     }
 
     /// True if anything rides along.
     #[must_use]
+    #[inline]
     pub const fn has_rider(&self) -> bool {
         self.rider.is_some()
     }
@@ -309,6 +332,7 @@ pub struct OwnedCall {
 impl OwnedCall {
     /// A borrowed view, as rungs and engines take it.
     #[must_use]
+    #[inline]
     pub fn view(&self) -> ToolCall<'_> {
         ToolCall {
             tool: match &self.tool {

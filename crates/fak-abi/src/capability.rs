@@ -188,6 +188,7 @@ acts! {
 impl Act {
     /// The name of the act's tool.
     #[must_use]
+    #[inline]
     pub const fn tool(self) -> &'static str {
         self.name()
     }
@@ -224,24 +225,28 @@ impl CapSet {
 
     /// True if `cap` is in the set.
     #[must_use]
+    #[inline]
     pub const fn holds(self, cap: Capability) -> bool {
         self.0 & (1 << cap.code()) != 0
     }
 
     /// With `cap` as well.
     #[must_use]
+    #[inline]
     pub const fn with(self, cap: Capability) -> Self {
         Self(self.0 | (1 << cap.code()))
     }
 
     /// What both hold.
     #[must_use]
+    #[inline]
     pub const fn and(self, other: Self) -> Self {
         Self(self.0 & other.0)
     }
 
     /// What either holds.
     #[must_use]
+    #[inline]
     pub const fn or(self, other: Self) -> Self {
         Self(self.0 | other.0)
     }

@@ -129,24 +129,28 @@ impl DriverLink {
 
     /// The kernel's identity, to compare with that of a handle on every act.
     #[must_use]
+    #[inline]
     pub const fn tag(&self) -> &KernelTag {
         &self.tag
     }
 
     /// The kernel's clock.
     #[must_use]
+    #[inline]
     pub fn clock(&self) -> &dyn Clock {
         &*self.clock
     }
 
     /// The kernel's timer.
     #[must_use]
+    #[inline]
     pub fn timer(&self) -> &dyn Timer {
         &*self.timer
     }
 
     /// The kernel's numbers: draw a message's under the lock that orders it.
     #[must_use]
+    #[inline]
     pub fn sequence(&self) -> &Sequence {
         &self.sequence
     }

@@ -16,6 +16,7 @@ pub struct Domains<'a> {
 impl<'a> Domains<'a> {
     /// Those of a principal.
     #[must_use]
+    #[inline]
     pub const fn of(principal: &'a Principal) -> Self {
         Self { fleet: principal.fleet(), tenant: principal.tenant() }
     }
@@ -36,6 +37,7 @@ impl<'a> Domains<'a> {
 /// # Ok::<(), fak_abi::IdError>(())
 /// ```
 #[must_use]
+#[inline]
 pub fn may_flow(taint: Taint, scope: ShareScope, owned: bool, from: Domains<'_>, to: Domains<'_>) -> bool {
     if taint == Taint::Quarantined {
         return false;

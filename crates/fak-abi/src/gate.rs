@@ -153,6 +153,7 @@ pub struct Ticket {
 }
 
 impl Ticket {
+    #[inline]
     pub(crate) const fn new(tag: KernelTag, seq: u64, verdict: Verdict) -> Self {
         Self { tag, seq, verdict, spent: AtomicBool::new(false) }
     }
@@ -164,17 +165,20 @@ impl Ticket {
 
     /// The number the kernel gave the submission.
     #[must_use]
+    #[inline]
     pub const fn seq(&self) -> u64 {
         self.seq
     }
 
     /// What was decided.
+    #[inline]
     pub const fn verdict(&self) -> &Verdict {
         &self.verdict
     }
 
     /// The kernel it belongs to.
     #[must_use]
+    #[inline]
     pub const fn tag(&self) -> &KernelTag {
         &self.tag
     }
@@ -243,6 +247,7 @@ pub struct Needs {
 
 impl<'a> Permit<'a> {
     /// For kernels: `call` is allowed by `by`.
+    #[inline]
     pub fn new(
         settle: &'a dyn Settle,
         call: &'a ToolCall<'a>,
@@ -254,6 +259,7 @@ impl<'a> Permit<'a> {
     }
 
     /// With the arguments that an accepted transform left.
+    #[inline]
     pub fn transform(self, args: Option<Ref>) -> Self {
         // Field by field: the permit has a destructor.
         let mut permit = self;
@@ -263,12 +269,14 @@ impl<'a> Permit<'a> {
 
     /// The body the act happens with, if it was transformed.
     #[must_use]
+    #[inline]
     pub const fn transformed(&self) -> Option<&Ref> {
         self.args.as_ref()
     }
 
     /// The rung that allowed it.
     #[must_use]
+    #[inline]
     pub const fn by(&self) -> RungName {
         self.by
     }
@@ -276,11 +284,13 @@ impl<'a> Permit<'a> {
     /// True if settling runs rungs' code. A layer then reserves what the act needs, charges, and
     /// fills the reservation, so that no user code runs under its locks.
     #[must_use]
+    #[inline]
     pub const fn counts(&self) -> bool {
         self.needs.counts
     }
 
     /// Lets the counting rungs count. Free when there are none.
+    #[inline]
     pub fn charge(mut self) -> Charge<'a> {
         if self.needs.counts
             && let Some(verdict) = self.settle.charge(&self.effective())
@@ -292,6 +302,7 @@ impl<'a> Permit<'a> {
     }
 
     /// The layer refuses after all; audited with its reason, stamped `by`.
+    #[inline]
     pub fn refuse(mut self, refusal: Refusal, by: RungName) -> Verdict {
         let verdict = Verdict::deny(refusal, by);
         self.close(&verdict, 0);
@@ -299,6 +310,7 @@ impl<'a> Permit<'a> {
     }
 
     /// What the act would hand over is held (§4.4); audited as such.
+    #[inline]
     pub fn hold(mut self, by: RungName, seq: u64) -> Verdict {
         let verdict = Verdict::Quarantine { by };
         self.close(&verdict, seq);
@@ -306,10 +318,12 @@ impl<'a> Permit<'a> {
     }
 
     /// The call as it happens: with the arguments a transform left.
+    #[inline]
     fn effective(&self) -> ToolCall<'_> {
         self.args.as_ref().map_or(*self.call, |args| self.call.args(args))
     }
 
+    #[inline]
     fn close(&mut self, verdict: &Verdict, seq: u64) {
         self.open = false;
         if self.needs.observed {
@@ -319,6 +333,7 @@ impl<'a> Permit<'a> {
 }
 
 impl Drop for Permit<'_> {
+    #[inline]
     fn drop(&mut self) {
         if self.open && self.slot == AuditSlot::Reserved {
             self.settle.release(self.slot);
@@ -341,6 +356,7 @@ pub struct Cleared<'a>(Permit<'a>);
 
 impl Cleared<'_> {
     /// The act happened under the number `seq` (0 if it has none).
+    #[inline]
     pub fn allow(mut self, seq: u64) -> Verdict {
         let verdict = Verdict::allow(self.0.by);
         self.0.close(&verdict, seq);
@@ -360,6 +376,7 @@ impl Cleared<'_> {
 
     /// The act could not happen after all: what was counted is taken back, and it is audited as
     /// refused.
+    #[inline]
     pub fn refuse(mut self, refusal: Refusal, by: RungName) -> Verdict {
         if self.0.needs.counts {
             self.0.settle.revert(&self.0.effective());
@@ -371,6 +388,7 @@ impl Cleared<'_> {
 
     /// The body the act happens with, if it was transformed.
     #[must_use]
+    #[inline]
     pub const fn transformed(&self) -> Option<&Ref> {
         self.0.transformed()
     }
@@ -385,17 +403,20 @@ pub struct Sequence(AtomicU64);
 impl Sequence {
     /// A sequence whose first number is 1.
     #[must_use]
+    #[inline]
     pub fn new() -> Self {
         Self::default()
     }
 
     /// The next number.
+    #[inline]
     pub fn next(&self) -> u64 {
         self.0.fetch_add(1, Ordering::Relaxed) + 1
     }
 
     /// The last number that was given out.
     #[must_use]
+    #[inline]
     pub fn last(&self) -> u64 {
         self.0.load(Ordering::Relaxed)
     }

@@ -59,18 +59,21 @@ impl AgentHandle {
 
     /// As whom it acts.
     #[must_use]
+    #[inline]
     pub fn principal(&self) -> &Arc<Principal> {
         &self.0.principal
     }
 
     /// The kernel that decides its acts.
     #[must_use]
+    #[inline]
     pub fn gate(&self) -> &dyn Gate {
         &*self.0.gate
     }
 
     /// The identity of its kernel.
     #[must_use]
+    #[inline]
     pub fn tag(&self) -> &KernelTag {
         self.0.principal.tag()
     }
@@ -114,6 +117,7 @@ impl AgentHandle {
 
     /// The same value with at least this taint. Free; emits an event (§2.4).
     #[must_use]
+    #[inline]
     pub fn raise(&self, body: &Ref, taint: Taint) -> Ref {
         if taint <= body.taint() {
             return body.clone();
@@ -123,11 +127,13 @@ impl AgentHandle {
 
     /// Decides a call of this agent (§3.2). Layers use [`Gate::admit`] for acts that happen only
     /// after checks of their own.
+    #[inline]
     pub fn decide(&self, call: &ToolCall<'_>) -> Verdict {
         self.gate().decide(call)
     }
 
     /// Decides a call and, if it is allowed, queues it for its engine (§3.3). Never blocks.
+    #[inline]
     pub fn submit(&self, call: &ToolCall<'_>) -> Ticket {
         self.gate().submit(call)
     }
@@ -223,6 +229,7 @@ impl Ref {
     /// The same value with at least this taint, without an event: for layers that join taint over
     /// parts, and for kernels.
     #[must_use]
+    #[inline]
     pub fn tainted_at_least(&self, taint: Taint) -> Self {
         if taint <= self.taint() { self.clone() } else { self.relabelled(taint, self.scope()) }
     }

@@ -55,6 +55,7 @@ impl Id {
 
     /// The raw text.
     #[must_use]
+    #[inline]
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -108,18 +109,21 @@ impl fmt::Display for Quoted<'_> {
 
 impl Deref for Id {
     type Target = str;
+    #[inline]
     fn deref(&self) -> &str {
         &self.0
     }
 }
 
 impl Borrow<str> for Id {
+    #[inline]
     fn borrow(&self) -> &str {
         &self.0
     }
 }
 
 impl AsRef<str> for Id {
+    #[inline]
     fn as_ref(&self) -> &str {
         &self.0
     }

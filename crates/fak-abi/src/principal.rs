@@ -33,6 +33,7 @@ pub struct KernelTag(Arc<Marker>);
 struct Marker(#[expect(dead_code, reason = "gives the allocation its own address")] u8);
 
 impl PartialEq for KernelTag {
+    #[inline]
     fn eq(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
     }
@@ -84,24 +85,28 @@ impl PrincipalSpec {
 
     /// In this fleet.
     #[must_use]
+    #[inline]
     pub fn fleet(self, fleet: Id) -> Self {
         Self { fleet: Some(fleet), ..self }
     }
 
     /// Of this tenant.
     #[must_use]
+    #[inline]
     pub fn tenant(self, tenant: Id) -> Self {
         Self { tenant: Some(tenant), ..self }
     }
 
     /// In this session.
     #[must_use]
+    #[inline]
     pub fn trace(self, trace: Id) -> Self {
         Self { trace: Some(trace), ..self }
     }
 
     /// Advertising these capabilities.
     #[must_use]
+    #[inline]
     pub fn caps(self, caps: impl Into<CapSet>) -> Self {
         Self { caps: caps.into(), ..self }
     }
@@ -149,65 +154,76 @@ impl Principal {
 
     /// Its name.
     #[must_use]
+    #[inline]
     pub const fn id(&self) -> &Id {
         &self.id
     }
 
     /// Agent or human.
     #[must_use]
+    #[inline]
     pub const fn kind(&self) -> PrincipalKind {
         self.kind
     }
 
     /// Its fleet, if any.
     #[must_use]
+    #[inline]
     pub const fn fleet(&self) -> Option<&Id> {
         self.fleet.as_ref()
     }
 
     /// Its tenant, if any.
     #[must_use]
+    #[inline]
     pub const fn tenant(&self) -> Option<&Id> {
         self.tenant.as_ref()
     }
 
     /// Its session.
     #[must_use]
+    #[inline]
     pub const fn trace(&self) -> &Id {
         &self.trace
     }
 
     /// Which attachment of its kernel this is; numbers are never used twice by one kernel.
     #[must_use]
+    #[inline]
     pub const fn incarnation(&self) -> u64 {
         self.incarnation
     }
 
     /// The kernel it is attached to.
     #[must_use]
+    #[inline]
     pub const fn tag(&self) -> &KernelTag {
         &self.tag
     }
 
     /// What it was granted.
     #[must_use]
+    #[inline]
     pub const fn caps(&self) -> CapSet {
         self.caps
     }
 
     /// False once it was detached; never true again.
     #[must_use]
+    #[inline]
     pub fn is_attached(&self) -> bool {
         self.attached.load(Ordering::Acquire)
     }
 
     /// The act it performed last, if any (§4.10).
     #[must_use]
+    #[inline]
     pub fn last_act(&self) -> Option<Act> {
         Act::ALL.get(usize::from(self.last_act.load(Ordering::Relaxed))).copied()
     }
 
     /// Remembers an act; writes only on change, so that clones on several cores do not contend.
+    #[inline]
     pub(crate) fn acted(&self, act: Act) {
         if self.last_act.load(Ordering::Relaxed) != act.code() {
             self.last_act.store(act.code(), Ordering::Relaxed);

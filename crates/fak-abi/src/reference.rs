@@ -92,48 +92,56 @@ impl Ref {
         })
     }
 
+    #[inline]
     pub(crate) fn bytes(&self) -> &Bytes {
         &self.0.bytes
     }
 
     /// The digest of the bytes; hashed on first use, linear in their number.
     #[must_use]
+    #[inline]
     pub fn digest(&self) -> Digest {
         *self.0.digest.get_or_init(|| Digest::of(&self.0.bytes))
     }
 
     /// How many bytes.
     #[must_use]
+    #[inline]
     pub fn len(&self) -> usize {
         self.0.bytes.len()
     }
 
     /// True for no bytes.
     #[must_use]
+    #[inline]
     pub fn is_empty(&self) -> bool {
         self.0.bytes.is_empty()
     }
 
     /// How far it is trusted.
     #[must_use]
+    #[inline]
     pub fn taint(&self) -> Taint {
         self.0.taint
     }
 
     /// Whom it may reach.
     #[must_use]
+    #[inline]
     pub fn scope(&self) -> ShareScope {
         self.0.scope
     }
 
     /// Where its bytes live.
     #[must_use]
+    #[inline]
     pub fn location(&self) -> Location {
         self.0.location
     }
 
     /// The principal that made it, as it was then.
     #[must_use]
+    #[inline]
     pub fn owner(&self) -> &Principal {
         &self.0.owner
     }
@@ -141,24 +149,28 @@ impl Ref {
     /// True if it was made from parts that other principals own; it can then never be widened
     /// (§2.4, §6.4).
     #[must_use]
+    #[inline]
     pub fn is_derived(&self) -> bool {
         self.0.derived
     }
 
     /// True if `principal` is the very incarnation that made it.
     #[must_use]
+    #[inline]
     pub fn is_owned_by(&self, principal: &Principal) -> bool {
         std::ptr::eq(Arc::as_ptr(&self.0.owner), principal)
     }
 
     /// The flow rule (§2.4) for this Ref. Refs of another kernel flow to nobody here.
     #[must_use]
+    #[inline]
     pub fn may_flow_to(&self, reader: &Principal) -> bool {
         self.0.taint != Taint::Quarantined && self.would_flow_to(reader)
     }
 
     /// The flow rule as if the Ref were not quarantined: whom forensics may show it to (§4.4).
     #[must_use]
+    #[inline]
     pub fn would_flow_to(&self, reader: &Principal) -> bool {
         let owner = self.owner();
         owner.tag() == reader.tag()

@@ -38,6 +38,7 @@ impl KernelSeal {
 
     /// The identity that everything made with this seal carries.
     #[must_use]
+    #[inline]
     pub const fn tag(&self) -> &KernelTag {
         &self.0
     }
@@ -60,6 +61,7 @@ impl KernelSeal {
     }
 
     /// Remembers what a principal of this seal did last, for `who`.
+    #[inline]
     pub fn acted(&self, principal: &Principal, act: Act) {
         if principal.tag() == &self.0 {
             principal.acted(act);

@@ -64,18 +64,21 @@ pub struct Site {
 impl Site {
     /// A check that has one instance.
     #[must_use]
+    #[inline]
     pub const fn new(check: &'static str) -> Self {
         Self { check, item: None }
     }
 
     /// The instance `index`, counted from 0.
     #[must_use]
+    #[inline]
     pub const fn item(self, index: u32) -> Self {
         Self { check: self.check, item: NonZeroU32::new(index.saturating_add(1)) }
     }
 
     /// The name of the check.
     #[must_use]
+    #[inline]
     pub const fn check(self) -> &'static str {
         self.check
     }
@@ -111,6 +114,7 @@ pub struct SiteInfo {
 impl SiteInfo {
     /// The site itself.
     #[must_use]
+    #[inline]
     pub const fn site(&self) -> Site {
         Site::new(self.check)
     }
@@ -130,6 +134,7 @@ pub struct Refusal {
 impl Refusal {
     /// Refused for `reason` at `site`.
     #[must_use]
+    #[inline]
     pub const fn new(reason: Reason, site: Site) -> Self {
         Self { reason, site, retry_after_ms: None }
     }
@@ -174,12 +179,14 @@ pub enum Opinion {
 impl Opinion {
     /// Refused for `reason` at `site`.
     #[must_use]
+    #[inline]
     pub const fn deny(reason: Reason, site: Site) -> Self {
         Self::Deny(Refusal::new(reason, site))
     }
 
     /// Which kind of verdict it argues for.
     #[must_use]
+    #[inline]
     pub const fn kind(&self) -> VerdictKind {
         match self {
             Self::Allow => VerdictKind::Allow,
@@ -252,23 +259,27 @@ pub enum Verdict {
 
 impl Verdict {
     /// Allowed by `by`.
+    #[inline]
     pub const fn allow(by: RungName) -> Self {
         Self::Allow { by }
     }
 
     /// Refused by `by`.
+    #[inline]
     pub const fn deny(refusal: Refusal, by: RungName) -> Self {
         Self::Deny { refusal, by }
     }
 
     /// True if the act happens: allowed, or transformed.
     #[must_use]
+    #[inline]
     pub const fn is_allow(&self) -> bool {
         matches!(self, Self::Allow { .. } | Self::Transform { .. })
     }
 
     /// Its kind.
     #[must_use]
+    #[inline]
     pub const fn kind(&self) -> VerdictKind {
         match self {
             Self::Allow { .. } => VerdictKind::Allow,
@@ -283,6 +294,7 @@ impl Verdict {
 
     /// The rung that decided.
     #[must_use]
+    #[inline]
     pub const fn by(&self) -> RungName {
         match self {
             Self::Allow { by }
@@ -297,6 +309,7 @@ impl Verdict {
 
     /// The refusal, if it is one.
     #[must_use]
+    #[inline]
     pub const fn refusal(&self) -> Option<&Refusal> {
         match self {
             Self::Deny { refusal, .. } => Some(refusal),
@@ -306,6 +319,7 @@ impl Verdict {
 
     /// The reason of a refusal.
     #[must_use]
+    #[inline]
     pub fn reason(&self) -> Option<Reason> {
         self.refusal().map(|refusal| refusal.reason)
     }
@@ -348,6 +362,7 @@ pub enum Outcome<T> {
 
 impl<T> Outcome<T> {
     /// Refused by `by`.
+    #[inline]
     pub const fn deny(refusal: Refusal, by: RungName) -> Self {
         Self::Refuse(Verdict::deny(refusal, by))
     }
@@ -371,6 +386,7 @@ impl<T> Outcome<T> {
 
     /// True if it happened.
     #[must_use]
+    #[inline]
     pub const fn is_allow(&self) -> bool {
         matches!(self, Self::Allow { .. })
     }

@@ -34,6 +34,7 @@ mod error;
 mod glob;
 mod lint;
 mod parse;
+mod program;
 mod rule;
 mod rung;
 mod source;

@@ -14,7 +14,7 @@ Exit status:
 
 /// Multi-agent coordination in which every act is an adjudicated tool call.
 #[derive(Debug, Parser)]
-#[command(name = "fak", version, after_help = EXITS, disable_help_subcommand = true, max_term_width = 100)]
+#[command(name = "fak", version, after_help = EXITS, max_term_width = 100)]
 pub(crate) struct Cli {
     /// What to do; without it an overview is shown.
     #[command(subcommand)]

@@ -33,10 +33,17 @@ pub(crate) fn demo(output: &mut Output) -> Result<u8, Failure> {
     Ok(summary.exit_status())
 }
 
-/// The acts under the title of their leg.
+/// The acts under the title of their leg, and at the end the tallies of the bus.
 fn tell(report: &Report, output: &mut Output) -> Result<(), Failure> {
     for step in &report.steps {
-        if let Some((_, title)) = LEGS.iter().find(|(first, _)| *first == step.number) {
+        if let Some((first, title)) = LEGS.iter().find(|(first, _)| *first == step.number) {
+            if LEGS.last().is_some_and(|(last, _)| last == first) {
+                output.text(if report.held() {
+                    "\nEvery leg went as it must."
+                } else {
+                    "\nA leg went otherwise than it must."
+                })?;
+            }
             output.text(format!("\n{title}"))?;
         }
         output.text(step.to_text(output.style()))?;
@@ -45,11 +52,7 @@ fn tell(report: &Report, output: &mut Output) -> Result<(), Failure> {
                 .text(format!("     FAIL expected {} {}, got {}", wrong.member, wrong.expected, wrong.got))?;
         }
     }
-    output.text(if report.held() {
-        "\nEvery leg went as it must."
-    } else {
-        "\nA leg went otherwise than it must."
-    })
+    Ok(())
 }
 
 #[cfg(test)]

@@ -59,6 +59,9 @@ fn verify(args: &JournalVerifyArgs, output: &mut Output) -> Result<u8, Failure> 
                 output.text(json.to_string())?;
             } else {
                 output.error(&format!("fak: {}: {error}", args.file.display()));
+                if matches!(error, JournalError::Opaque { .. }) {
+                    output.error("fak: --allow-opaque checks it as far as it goes");
+                }
             }
             Ok(1)
         }

@@ -27,7 +27,6 @@ use clap::{
 
 use crate::{
     args::{Cli, Verb},
-    failure::Failure,
     output::Output,
 };
 

@@ -60,11 +60,13 @@ impl Output {
         }
     }
 
-    /// A bar over `steps` on a terminal, for runs that take their time; invisible elsewhere and in short runs.
-    pub(crate) fn progress(&self, steps: usize) -> ProgressBar {
+    /// A bar over `steps` on a terminal, for runs that take their time; invisible elsewhere, in short runs, and where lines
+    /// that are shown anyway tell how far it is.
+    pub(crate) fn progress(&self, steps: usize, quiet: bool) -> ProgressBar {
         const LONG: usize = 20;
         let bar = ProgressBar::new(u64::try_from(steps).unwrap_or(u64::MAX));
-        if self.json || steps < LONG || !io::stderr().is_terminal() || io::stdout().is_terminal() {
+        if self.json || steps < LONG || !io::stderr().is_terminal() || (io::stdout().is_terminal() && !quiet)
+        {
             bar.set_draw_target(ProgressDrawTarget::hidden());
         } else {
             bar.enable_steady_tick(Duration::from_millis(200));

@@ -38,7 +38,7 @@ pub(crate) fn perform(run: &Run<'_>, output: &mut Output) -> Result<u8, Failure>
             Err(error) => unreadable(error, &mut summary, &mut errors, output),
         }
     }
-    let bar = output.progress(paths.len());
+    let bar = output.progress(paths.len(), run.quiet);
     for path in paths {
         bar.set_message(path.display().to_string());
         let performed = Scenario::load(&path, run.reach).and_then(|scenario| scenario.perform(&run.how));

@@ -7,7 +7,9 @@ use std::{
     sync::Arc,
 };
 
-use fak_abi::{AgentHandle, Capability, Outcome, PrincipalKind, PrincipalSpec, Verdict, json::write_value};
+use fak_abi::{
+    AgentHandle, Capability, Outcome, PrincipalKind, PrincipalSpec, Reason, Verdict, json::write_value,
+};
 use fak_adjudicate::Kernel;
 use fak_sharedtask::{
     Conflict, Domain, Envelope as _, EventView, Limits, Patch, PatchResult, StoreConfig, TaskId, TaskStore,
@@ -132,7 +134,7 @@ fn refused(verdict: &Verdict, output: &mut Output) -> Result<u8, Failure> {
     if output.json() {
         output.json_of(&json!({
             "act": verdict.kind().name(),
-            "reason": verdict.reason().map(|reason| reason.name()),
+            "reason": verdict.reason().map(Reason::name),
             "by": verdict.by(),
         }))?;
     } else {

@@ -47,7 +47,7 @@ pub enum ScenarioError {
         problem: Problem,
     },
     /// No scenario was found where one was asked for.
-    #[error("no scenario in \"{}\"; a folder must hold files that end in .json", path.display())]
+    #[error("no scenario in \"{}\"; a folder must hold scenarios in files that end in .json", path.display())]
     Empty {
         /// The folder.
         path: PathBuf,

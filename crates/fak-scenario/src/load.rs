@@ -7,9 +7,13 @@ use std::{
     path::{Component, Path, PathBuf},
 };
 
+use fak_abi::json::{Document, Limits, Value};
 use fak_adjudicate::{Policy, PolicyError};
 
 use crate::error::{Place, ScenarioError};
+
+/// The schema of a scenario.
+pub(crate) const SCHEMA: &str = "fak.scenario.v1";
 
 /// The most a scenario or a file it names may have, in bytes (§8).
 pub const FILE_LIMIT: u64 = 4 * 1024 * 1024;
@@ -24,7 +28,8 @@ pub enum Reach {
     Anywhere,
 }
 
-/// The scenario files a path stands for: itself, or every `.json` file in the folder and below, sorted by path.
+/// The scenario files a path stands for: itself, or every scenario in the folder and below, sorted by path. In a folder, JSON
+/// files that are plainly something else, such as a journal that a scenario loads, are passed over.
 ///
 /// # Errors
 ///
@@ -45,7 +50,7 @@ pub fn find(path: &Path) -> Result<Vec<PathBuf>, ScenarioError> {
             let path = entry.path();
             if entry.file_type().map_err(failed(&path))?.is_dir() {
                 folders.push(path);
-            } else if path.extension().is_some_and(|end| end == "json") {
+            } else if path.extension().is_some_and(|end| end == "json") && may_be_scenario(&path) {
                 found.push(path);
             }
         }
@@ -55,6 +60,15 @@ pub fn find(path: &Path) -> Result<Vec<PathBuf>, ScenarioError> {
     }
     found.sort();
     Ok(found)
+}
+
+/// Whether a file is, or was meant to be, a scenario. What cannot be read is reported by whoever reads it.
+fn may_be_scenario(path: &Path) -> bool {
+    let Ok(bytes) = read(path) else { return true };
+    let Ok(document) = Document::parse(&bytes, &Limits::default()) else { return true };
+    let root = document.root().value();
+    root.member("steps").is_some()
+        || root.member("schema").and_then(Value::as_str).is_some_and(|schema| schema == SCHEMA)
 }
 
 /// The bytes of a file of at most [`FILE_LIMIT`].

@@ -168,10 +168,14 @@ impl<'r> RunReport<'r> {
 impl FileError {
     fn of(error: &ScenarioError) -> Self {
         let place = error.place();
+        let policy = match error {
+            ScenarioError::Policy(error) => Some(error.place()),
+            _ => None,
+        };
         Self {
             file: error.path().map(|path| path.display().to_string()),
-            line: place.map(|place| place.line),
-            column: place.map(|place| place.column),
+            line: place.map(|place| place.line).or(policy.map(|place| place.line)),
+            column: place.map(|place| place.column).or(policy.map(|place| place.column)),
             step: place.and_then(|place| place.step.as_ref()).map(|(number, _)| *number),
             member: place.map(|place| place.member.clone()).filter(|member| !member.is_empty()),
             message: error.to_string(),
@@ -231,9 +235,9 @@ mod tests {
     fn text_has_a_line_per_act_and_names_what_failed() {
         expect![[r#"
             a private body cannot cross agents  a.json
-               1 send           alpha      in_kernel:"work"           deny TRUST_VIOLATION by a2achan/gate at a2achan/private
+               1 send               alpha      in_kernel:"work"         deny TRUST_VIOLATION by a2achan/gate at a2achan/private
                  FAIL a.json: step 1 (line 8): expected verdict "allow", got "deny"
-               2 tick           (host)     -                          done
+               2 tick               (host)     -                        done
         "#]]
         .assert_eq(&report().to_text(Style::Plain));
         assert!(report().to_text(Style::Colour).contains("\u{1b}[33mdeny\u{1b}[0m"));

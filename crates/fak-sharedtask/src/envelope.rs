@@ -24,7 +24,7 @@ pub use note::{Note, NoteKind};
 pub use patch::{Op, OpKind, Patch};
 pub use record::{List, Record};
 pub use result::{Approval, Conflict, Denial, MergeReason, MergeVerdict, PatchResult, Quarantine};
-pub use text::{Durability, EventId, Hash, LOCAL_STORE, Limits, TaskId};
+pub use text::{Durability, EventId, Hash, HashFormError, IdFormError, LOCAL_STORE, Limits, TaskId};
 pub(crate) use text::{SCOPES, TAINTS, named};
 
 use fak_abi::Digest;

@@ -1,4 +1,50 @@
 //! The shared task record and the space: state that many agents edit by adjudicated patch.
+//!
+//! A [`TaskStore`] holds records. A record advances only by [`Patch`]; a stale patch merges where it can and otherwise
+//! conflicts with the value its writer saw, the value now and the value proposed (§5.3). Every revision is a digest over the
+//! public encoding (§7), every accepted patch an event that names the one before, and the whole history a journal that any
+//! implementation can verify (§5.10). A [`Space`] holds named cells for one run (§5.11). Every verb of both is an act that
+//! the kernel of the acting agent decides: a verdict says whether it may happen, a [`PatchResult`] what the merge made of it.
+//!
+//! ```
+//! use fak_abi::{CapSet, Id, PrincipalSpec};
+//! use fak_adjudicate::Kernel;
+//! use fak_sharedtask::{Domain, StoreConfig, TaskId, TaskStore};
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let domain = Domain { fleet: Some(Id::new("f1")?), tenant: None };
+//! let store = TaskStore::new(StoreConfig { domain, ..StoreConfig::default() });
+//! let kernel = Kernel::builder().driver(store.driver()).build()?;
+//! let planner = kernel.attach(PrincipalSpec::agent(Id::new("planner")?).fleet(Id::new("f1")?).caps(CapSet::ALL))?;
+//!
+//! let base = store.create_json(br#"{
+//!     "schema": "fak.shared-task.v1", "task_id": "task_release", "rev": "sha256:computed", "state": "working",
+//!     "title": "Ship it", "body_ref": {"kind": "cas", "digest": "sha256:b", "bytes": 1, "taint": "tainted",
+//!     "scope": "fleet", "durability": "session"}, "artifacts": [], "notes": [], "open_decisions": [],
+//!     "updated_by": {"kind": "agent", "id": "planner"}, "updated_at": "2026-01-01T00:00:00Z"}"#)?;
+//! let patch = format!(r#"{{
+//!     "schema": "fak.shared-patch.v1", "task_id": "task_release", "base_rev": "{base}",
+//!     "actor": {{"kind": "agent", "id": "planner"}}, "scope": "fleet", "durability": "session",
+//!     "ops": [{{"op": "replace", "path": "/state", "value": "done"}}], "message": "shipped"}}"#);
+//! let first = store.patch_json(&planner, patch.as_bytes(), None)?.allowed().ok_or("refused")?;
+//! assert!(first.result.is_accepted());
+//!
+//! // The same patch again stands on a base that is no longer current: it is told what changed.
+//! let again = store.patch_json(&planner, patch.as_bytes(), None)?.allowed().ok_or("refused")?;
+//! let conflict = again.result.conflict.ok_or("no conflict")?;
+//! assert_eq!(&*again.result.reason, "STALE_BASE");
+//! assert_eq!((conflict.base_value.as_str(), conflict.current_value.as_str()), (Some("working"), Some("done")));
+//!
+//! let task = TaskId::new("task_release").ok_or("no id")?;
+//! assert_eq!(&*store.view(&planner, &task).allowed().ok_or("refused")?.state, "done");
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # Architecture invariants
+//! No file is opened here: journals stream through `Read` and `Write` handed in. No foreign code (rungs, witnesses,
+//! admitters, emitters, wakers) runs under a lock. Nothing that may not flow to a reader is in anything the reader is
+//! handed: views, events, conflicts, held patches, errors.
 
 mod envelope;
 mod error;
@@ -13,8 +59,8 @@ mod task;
 
 pub use envelope::{
     Actor, Approval, ArtifactRef, BodyRef, Conflict, Decision, Denial, Durability, Envelope, EventId, Hash,
-    HeldPatch, HeldState, LOCAL_STORE, Limits, List, MergeReason, MergeVerdict, Note, NoteKind, Op, OpKind,
-    Patch, PatchResult, Quarantine, Record, TaskEvent, TaskId,
+    HashFormError, HeldPatch, HeldState, IdFormError, LOCAL_STORE, Limits, List, MergeReason, MergeVerdict,
+    Note, NoteKind, Op, OpKind, Patch, PatchResult, Quarantine, Record, TaskEvent, TaskId,
 };
 pub use error::SharedTaskError;
 pub use journal::{
@@ -22,7 +68,7 @@ pub use journal::{
     verify_journal,
 };
 pub use rules::{ApprovalRule, Rules};
-pub use sight::{Domain, Sight};
+pub use sight::Domain;
 pub use space::{CellChange, CellEvent, CellView, CellWatch, CellWrite, SPACE_SITES, Space, SpaceConfig};
 pub use store::{
     Bounds, EventView, EventsView, Patched, STORE_SITES, StoreConfig, TaskStore, TaskView, TaskWatch, Watched,

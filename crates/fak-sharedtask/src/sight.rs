@@ -31,7 +31,7 @@ impl Domain {
 
 /// What one reader may see in one store. Taken once a call, so that asking costs no comparison of names.
 #[derive(Debug, Clone)]
-pub struct Sight {
+pub(crate) struct Sight {
     reader: Option<Actor>,
     /// By scope and ownership, for what is not quarantined.
     open: [[bool; 2]; ShareScope::ALL.len()],
@@ -41,8 +41,7 @@ pub struct Sight {
 
 impl Sight {
     /// The sight of somebody who acts as `reader` and belongs to `domains`.
-    #[must_use]
-    pub fn new(store: &Domain, reader: Actor, domains: Domains<'_>) -> Self {
+    pub(crate) fn new(store: &Domain, reader: Actor, domains: Domains<'_>) -> Self {
         let mut open = [[false; 2]; ShareScope::ALL.len()];
         for (scope, row) in ShareScope::ALL.iter().zip(&mut open) {
             for (owned, cell) in [false, true].into_iter().zip(row) {
@@ -53,26 +52,22 @@ impl Sight {
     }
 
     /// The sight of a principal.
-    #[must_use]
-    pub fn of(store: &Domain, principal: &Principal) -> Self {
+    pub(crate) fn of(store: &Domain, principal: &Principal) -> Self {
         Self::new(store, Actor::of(principal), Domains::of(principal))
     }
 
     /// The host's, who sees everything.
-    #[must_use]
-    pub fn host() -> Self {
+    pub(crate) fn host() -> Self {
         Self { reader: None, open: [[true; 2]; ShareScope::ALL.len()], all: true }
     }
 
     /// The actor the reader acts as; none for the host.
-    #[must_use]
-    pub fn reader(&self) -> Option<&Actor> {
+    pub(crate) fn reader(&self) -> Option<&Actor> {
         self.reader.as_ref()
     }
 
     /// Whether the reader may see content of this taint and scope that `author` brought.
-    #[must_use]
-    pub fn sees(&self, taint: Taint, scope: ShareScope, author: &Actor) -> bool {
+    pub(crate) fn sees(&self, taint: Taint, scope: ShareScope, author: &Actor) -> bool {
         if taint == Taint::Quarantined {
             return self.all;
         }
@@ -81,8 +76,7 @@ impl Sight {
     }
 
     /// Whether the reader belongs to the audience of a scope, and so may bring content of it (§5.5).
-    #[must_use]
-    pub fn holds(&self, scope: ShareScope) -> bool {
+    pub(crate) fn holds(&self, scope: ShareScope) -> bool {
         self.open.get(usize::from(scope.code())).copied().unwrap_or_default().contains(&true)
     }
 }

@@ -5,6 +5,7 @@ mod acts;
 mod admit;
 mod done;
 mod driver;
+mod explain;
 mod reads;
 mod replay;
 mod slot;

@@ -55,18 +55,21 @@ impl<'a> Estimates<'a> {
 
     /// The median of a benchmark, if it was measured.
     pub(super) fn median(&self, group: &str, bench: &str) -> Result<Option<Span>, TaskError> {
-        let path = self.path(group, bench);
-        let Some(text) = self.repo.text_if_there(&path)? else { return Ok(None) };
-        let value = serde_json::from_str(&text).map_err(|source| TaskError::Json { path, source })?;
-        Ok(span(&value))
+        for path in self.paths(group, bench) {
+            if let Some(text) = self.repo.text_if_there(&path)? {
+                let value = serde_json::from_str(&text).map_err(|source| TaskError::Json { path, source })?;
+                return Ok(span(&value));
+            }
+        }
+        Ok(None)
     }
 
-    fn path(&self, group: &str, bench: &str) -> PathBuf {
-        let mut path = self.repo.path("target/criterion");
-        path.push(file_name(group));
-        // `BenchmarkId::new("a", 8)` is the folder `a/8`.
-        path.extend(bench.split('/').map(file_name));
-        path.join("new").join("estimates.json")
+    /// `BenchmarkId::new("a", 8)` is the folder `a/8`, a function called `a/8` the folder `a_8`.
+    fn paths(&self, group: &str, bench: &str) -> [PathBuf; 2] {
+        let folder = self.repo.path("target/criterion").join(file_name(group));
+        let end = |folder: PathBuf| folder.join("new").join("estimates.json");
+        let nested = bench.split('/').map(file_name).fold(folder.clone(), |path, part| path.join(part));
+        [end(nested), end(folder.join(file_name(bench)))]
     }
 }
 

@@ -1,6 +1,7 @@
 //! `cargo xtask bench [ROW…]`: runs the criterion groups of the rows asked for, sets each measured ratio beside its target, and
 //! writes them down. What is compared with what is in `rows`; how criterion's files are read is in `estimates`.
 
+mod comparison;
 mod estimates;
 mod rows;
 
@@ -9,8 +10,9 @@ use std::process::{Command, Stdio};
 use serde::Serialize;
 
 use self::{
+    comparison::Comparison,
     estimates::{Estimates, Span},
-    rows::{Comparison, LAST, ROWS},
+    rows::{LAST, PINNED, Pinned, ROWS},
 };
 use crate::{cargo, error::TaskError, out, repo::Repo};
 
@@ -65,14 +67,15 @@ pub(crate) fn run(repo: &Repo, options: &Options) -> Result<bool, TaskError> {
         .iter()
         .filter(|comparison| options.rows.is_empty() || options.rows.contains(&comparison.row))
         .collect();
+    let asked = |row: &u32| options.rows.is_empty() || options.rows.contains(row);
     let estimates = Estimates::new(repo);
     let mut rounds = Vec::new();
     if options.no_run {
-        rounds.push(read(&wanted, &estimates)?);
+        rounds.push(read(&wanted, &estimates, &[])?);
     } else {
         for _ in 0..options.rounds {
-            measure(repo, &wanted)?;
-            rounds.push(read(&wanted, &estimates)?);
+            let failed = measure(repo, &wanted)?;
+            rounds.push(read(&wanted, &estimates, &failed)?);
         }
     }
     let mut results: Vec<Measured> = wanted
@@ -83,9 +86,12 @@ pub(crate) fn run(repo: &Repo, options: &Options) -> Result<bool, TaskError> {
             judge(comparison, Span::middle(&spans))
         })
         .collect();
-    let asked = (1..=LAST).filter(|row| options.rows.is_empty() || options.rows.contains(row));
-    results
-        .extend(asked.filter(|row| !wanted.iter().any(|comparison| comparison.row == *row)).map(unmeasured));
+    for pinned in PINNED.iter().filter(|pinned| asked(&pinned.row)) {
+        results.push(hold(repo, pinned, options.no_run)?);
+    }
+    let bare = (1..=LAST).filter(asked).filter(|row| !results.iter().any(|result| result.row == *row));
+    let bare: Vec<Measured> = bare.map(unmeasured).collect();
+    results.extend(bare);
     results.sort_by_key(|result| result.row);
     print(&results)?;
     let path = repo.write_json(REPORT, &results)?;
@@ -94,38 +100,72 @@ pub(crate) fn run(repo: &Repo, options: &Options) -> Result<bool, TaskError> {
     Ok(met == results.len())
 }
 
-/// Runs each group once, with cargo's own output going to the terminal.
-fn measure(repo: &Repo, wanted: &[&Comparison]) -> Result<(), TaskError> {
-    let mut groups: Vec<(&str, &str, &str)> =
+/// Runs each group once, with cargo's own output going to the terminal; returns the groups that did not run.
+fn measure(repo: &Repo, wanted: &[&Comparison]) -> Result<Vec<&'static str>, TaskError> {
+    let mut groups: Vec<(&str, &str, &'static str)> =
         wanted.iter().map(|comparison| (comparison.package, comparison.bench, comparison.group)).collect();
     groups.sort_unstable();
     groups.dedup();
+    let mut failed = Vec::new();
     for (package, bench, group) in groups {
         let filter = format!("^{group}/");
         let arguments =
             ["bench", "--quiet", "--locked", "--package", package, "--bench", bench, "--", &filter];
-        let shown = format!("cargo {}", arguments.join(" "));
-        out::line(&shown)?;
-        let status = Command::new(cargo::cargo())
-            .args(arguments)
-            .current_dir(repo.root())
-            .stdin(Stdio::null())
-            .status()
-            .map_err(|source| TaskError::Start { command: shown.clone(), source })?;
-        if !status.success() {
-            return Err(TaskError::Command {
-                command: shown,
-                status: status.to_string(),
-                stderr: "see above".to_owned(),
-            });
+        if !command(repo, &arguments)? {
+            failed.push(group);
         }
     }
-    Ok(())
+    Ok(failed)
+}
+
+/// Runs cargo; whether it ended well.
+fn command(repo: &Repo, arguments: &[&str]) -> Result<bool, TaskError> {
+    let shown = format!("cargo {}", arguments.join(" "));
+    out::line(&shown)?;
+    let status = Command::new(cargo::cargo())
+        .args(arguments)
+        .current_dir(repo.root())
+        .stdin(Stdio::null())
+        .status()
+        .map_err(|source| TaskError::Start { command: shown.clone(), source })?;
+    if !status.success() {
+        out::line(&format!("`{shown}` failed ({status})"))?;
+    }
+    Ok(status.success())
+}
+
+/// Runs a test that holds a target.
+fn hold(repo: &Repo, pinned: &Pinned, no_run: bool) -> Result<Measured, TaskError> {
+    let Pinned { row, what, target, package, test } = *pinned;
+    let arguments =
+        ["test", "--quiet", "--locked", "--package", package, "--test", "it", "--", "--exact", test];
+    let mut outcome = Outcome::Missing;
+    if !no_run {
+        let arguments = arguments.map(str::to_owned);
+        out::line(&cargo::shown(&cargo::cargo(), &arguments))?;
+        let output = cargo::output(&cargo::cargo(), &arguments, repo.root())?;
+        // A name that no test has would pass as well.
+        let ran = String::from_utf8_lossy(&output.stdout).contains(" 1 passed;");
+        outcome = match (ran, output.status.success()) {
+            (true, true) => Outcome::Ok,
+            (false, true) => Outcome::Missing,
+            (_, false) => Outcome::Short,
+        };
+    }
+    Ok(Measured { row, what, target: target.to_owned(), measured: None, close: false, outcome })
 }
 
 /// What was measured of each comparison.
-fn read(wanted: &[&Comparison], estimates: &Estimates<'_>) -> Result<Vec<Option<Span>>, TaskError> {
+fn read(
+    wanted: &[&Comparison],
+    estimates: &Estimates<'_>,
+    failed: &[&str],
+) -> Result<Vec<Option<Span>>, TaskError> {
     let one = |comparison: &&Comparison| {
+        // What is there is of a run before this one.
+        if failed.contains(&comparison.group) {
+            return Ok(None);
+        }
         let subject = estimates.median(comparison.group, comparison.subject)?;
         let rival = match comparison.rival {
             Some(rival) => estimates.median(comparison.group, rival)?,

@@ -1,194 +1,106 @@
 //! The rows of docs/performance.md as data: which benchmark is compared with which, and how far apart they may be. A group holds
 //! the subject and its rival, so that both are measured in one run.
 
-use super::estimates::Span;
-
-/// What is compared.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Measure {
-    /// The subject's time over the rival's.
-    Cost,
-    /// How many times the rival's throughput the subject has when it does this many times the work an iteration.
-    Rate(f64),
-    /// The subject's own time, this many nanoseconds making one of the unit; there is no rival.
-    Own(f64, &'static str),
-}
-
-/// How far apart they may be.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Bound {
-    AtMost(f64),
-    AtLeast(f64),
-}
-
-/// One comparison of a row.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Comparison {
-    /// Its number in the table of targets.
-    pub(super) row: u32,
-    pub(super) what: &'static str,
-    pub(super) package: &'static str,
-    /// The bench target.
-    pub(super) bench: &'static str,
-    /// The criterion group.
-    pub(super) group: &'static str,
-    /// The benchmark in it; `name/parameter` where it has one.
-    pub(super) subject: &'static str,
-    /// What it is compared with.
-    pub(super) rival: Option<&'static str>,
-    pub(super) measure: Measure,
-    pub(super) bound: Bound,
-}
-
-impl Comparison {
-    /// The measured value.
-    pub(super) fn value(&self, subject: Span, rival: Span) -> Span {
-        match self.measure {
-            Measure::Cost => subject.over(rival),
-            Measure::Rate(work) => rival.over(subject).times(work),
-            Measure::Own(each, _) => subject.times(1.0 / each),
-        }
-    }
-
-    /// Whether a value meets the target.
-    pub(super) fn met(&self, value: f64) -> bool {
-        match self.bound {
-            Bound::AtMost(most) => value <= most,
-            Bound::AtLeast(least) => value >= least,
-        }
-    }
-
-    /// The target as people write it.
-    pub(super) fn target(&self) -> String {
-        let (sign, value) = match self.bound {
-            Bound::AtMost(most) => ("≤", most),
-            Bound::AtLeast(least) => ("≥", least),
-        };
-        match self.measure {
-            Measure::Own(_, unit) => format!("{sign} {value} {unit}"),
-            _ => format!("{sign} {value}×"),
-        }
-    }
-}
+use super::comparison::{Bench, Comparison};
 
 /// How many rows docs/performance.md has; one without a comparison here is not measured, and says so.
 pub(super) const LAST: u32 = 19;
 
+const DECIDE: Bench = Bench { package: "fak-adjudicate", bench: "decide" };
+const POLICY: Bench = Bench { package: "fak-adjudicate", bench: "policy" };
+const CHANNELS: Bench = Bench { package: "fak-a2achan", bench: "channels" };
+const RECORD: Bench = Bench { package: "fak-sharedtask", bench: "record" };
+const WAVES: Bench = Bench { package: "fak-comm", bench: "waves" };
+const DECLARE: Bench = Bench { package: "fak-agenttopo", bench: "declare" };
+const START: Bench = Bench { package: "fak-cli", bench: "start" };
+
 /// Every comparison, by row.
 pub(super) const ROWS: &[Comparison] = &[
-    KERNEL.row(1, "decide, 1 rung", "row1_decide_1").costs("decide", "bare", 2.5),
-    KERNEL.row(1, "decide, 8 rungs", "row1_decide_8").costs("decide", "bare", 2.5),
-    KERNEL.row(2, "decide with 1,000 rungs scoped to other tools", "row2_scoped_elsewhere").costs(
+    DECIDE.row(1, "decide, 1 rung", "row1_decide_1").costs("decide", "bare", 2.5),
+    DECIDE.row(1, "decide, 8 rungs", "row1_decide_8").costs("decide", "bare", 2.5),
+    DECIDE.row(2, "decide, 1,000 rungs for other tools", "row2_scoped_elsewhere").costs(
         "elsewhere_1000",
         "elsewhere_0",
         1.1,
     ),
-    KERNEL.row(3, "decide on 2 threads at once", "row3_threads").carries("threads_2", "threads_1", 2.0, 1.8),
-    WAVES.row(17, "group of 100,000", "row17_group_100000").costs("group", "sort", 2.0),
-    WAVES.row(17, "barrier of 1,000, a rank", "row17_barrier_1000").takes(
-        "barrier",
-        1_000.0,
-        "ns a rank",
-        3_000.0,
+    DECIDE.row(3, "decide on 2 threads", "row3_threads").carries("threads_2", "threads_1", 2.0, 1.8),
+    CHANNELS.row(4, "send without the capability", "row4_refusals").costs("no_capability", "decide_1", 1.5),
+    CHANNELS.row(4, "send of a private body", "row4_refusals").costs("private_body", "decide_1", 1.5),
+    CHANNELS.row(5, "send and try_recv", "row5_send_try_recv").costs("gated", "tokio", 0.95),
+    CHANNELS.row(6, "ping-pong, one thread", "row6_ping_pong_current").costs("gated", "tokio", 0.85),
+    CHANNELS.row(6, "ping-pong, 2 workers", "row6_ping_pong_workers").costs("gated", "tokio", 0.85),
+    CHANNELS.row(7, "4 senders, capacity 1,024", "row7_fan_in_1024").costs("gated", "tokio", 0.75),
+    CHANNELS.row(7, "4 senders, capacity 64", "row7_fan_in_64").costs("gated", "tokio", 1.05),
+    CHANNELS.row(8, "send by key, 1,000 channels", "row8_by_key").costs("by_key", "cached", 1.2),
+    CHANNELS.row(9, "1,000 idle, one thread", "row9_idle_receivers_current").costs(
+        "idle/1000",
+        "idle/0",
+        1.1,
     ),
-    TOPOLOGY
+    CHANNELS.row(9, "1,000 idle, 2 workers", "row9_idle_receivers_workers").costs("idle/1000", "idle/0", 1.1),
+    CHANNELS.row(10, "publish and drain, 100 subscribers", "row10_publish").costs("gated", "tokio", 0.9),
+    CHANNELS.row(11, "request, one thread", "row11_request_reply_current").costs("gated", "tokio", 0.9),
+    CHANNELS.row(11, "request, 2 workers", "row11_request_reply_workers").costs("gated", "tokio", 0.9),
+    POLICY.row(12, "policy of 10 rules", "row12_policy").costs("rules_10", "one_rung", 4.0),
+    POLICY.row(12, "and 1,000 for other tools", "row12_policy").costs("elsewhere_1000", "rules_10", 1.1),
+    RECORD.row(13, "append at 10,000 notes", "record_append").costs("note/10000", "note/10", 2.0),
+    RECORD.row(13, "against encoding and hashing", "record_append").costs(
+        "note/10000",
+        "serialise_and_hash/10000",
+        0.002,
+    ),
+    RECORD.row(15, "view of 10,000 notes", "record_view").costs("view/10000", "clone_counted/10000", 1.5),
+    RECORD.row(16, "verify a journal, against SHA-256", "record_verify").carries(
+        "journal/1000",
+        "sha256/1000",
+        1.0,
+        0.12,
+    ),
+    WAVES.row(17, "group of 100,000", "row17_group_100000").costs("group", "sort", 2.0),
+    WAVES.row(17, "barrier of 1,000", "row17_barrier_1000").takes("barrier", 1_000.0, "ns a rank", 3_000.0),
+    DECLARE
         .row(17, "declare 20,000 nodes, 100,000 edges", "row17_declare_100000")
         .costs("declare", "petgraph", 3.0),
-    TOPOLOGY.row(17, "the same, by rank", "row17_declare_ranks_100000").costs("declare", "petgraph", 3.0),
+    DECLARE.row(17, "the same, by rank", "row17_declare_ranks_100000").costs("declare", "petgraph", 3.0),
+    START.row(19, "start to the first verdict", "row19_start").takes("first_verdict", 1e6, "ms", 20.0),
 ];
 
-const WAVES: Bench = Bench { package: "fak-comm", bench: "waves" };
-const TOPOLOGY: Bench = Bench { package: "fak-agenttopo", bench: "declare" };
-const KERNEL: Bench = Bench { package: "fak-adjudicate", bench: "decide" };
-
-/// A bench target.
+/// A target that a test holds, because it is about memory and not about time.
 #[derive(Clone, Copy, Debug)]
-struct Bench {
-    package: &'static str,
-    bench: &'static str,
+pub(super) struct Pinned {
+    pub(super) row: u32,
+    pub(super) what: &'static str,
+    pub(super) target: &'static str,
+    pub(super) package: &'static str,
+    /// Its whole name in `tests/it`.
+    pub(super) test: &'static str,
 }
 
-/// A row without its comparison.
-struct Row {
-    row: u32,
-    what: &'static str,
-    bench: Bench,
-    group: &'static str,
-}
-
-impl Bench {
-    const fn row(self, row: u32, what: &'static str, group: &'static str) -> Row {
-        Row { row, what, bench: self, group }
-    }
-}
-
-impl Row {
-    /// The subject takes at most so many times the rival's time.
-    const fn costs(self, subject: &'static str, rival: &'static str, most: f64) -> Comparison {
-        self.compare(subject, rival, Measure::Cost, Bound::AtMost(most))
-    }
-
-    /// The subject, doing so many times the work an iteration, has at least so many times the rival's throughput.
-    const fn carries(self, subject: &'static str, rival: &'static str, work: f64, least: f64) -> Comparison {
-        self.compare(subject, rival, Measure::Rate(work), Bound::AtLeast(least))
-    }
-
-    /// The subject takes at most so many of a unit that has so many nanoseconds.
-    const fn takes(self, subject: &'static str, each: f64, unit: &'static str, most: f64) -> Comparison {
-        let bound = Bound::AtMost(most);
-        Comparison { rival: None, ..self.compare(subject, subject, Measure::Own(each, unit), bound) }
-    }
-
-    const fn compare(
-        self,
-        subject: &'static str,
-        rival: &'static str,
-        measure: Measure,
-        bound: Bound,
-    ) -> Comparison {
-        let Row { row, what, bench: Bench { package, bench }, group } = self;
-        let rival = Some(rival);
-        Comparison { row, what, package, bench, group, subject, rival, measure, bound }
-    }
-}
+/// Every target that a test holds, by row.
+pub(super) const PINNED: &[Pinned] = &[
+    Pinned {
+        row: 14,
+        what: "live memory after 2,000 notes",
+        target: "≤ 8 MiB",
+        package: "fak-sharedtask",
+        test: "memory::two_thousand_notes_keep_less_than_eight_mebibytes_alive",
+    },
+    Pinned {
+        row: 16,
+        what: "verifying holds one record at a time",
+        target: "≤ 64 MiB",
+        package: "fak-sharedtask",
+        test: "memory::verifying_holds_one_record_at_a_time",
+    },
+];
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn comparison(measure: Measure, bound: Bound) -> Comparison {
-        Comparison {
-            row: 1,
-            what: "",
-            package: "",
-            bench: "",
-            group: "",
-            subject: "",
-            rival: None,
-
-            measure,
-            bound,
-        }
-    }
-
-    #[test]
-    fn values_are_computed_and_judged() {
-        let (subject, rival) = (Span::exactly(10.0), Span::exactly(5.0));
-        for (measure, bound, value, met) in [
-            (Measure::Cost, Bound::AtMost(2.0), 2.0, true),
-            (Measure::Cost, Bound::AtMost(1.9), 2.0, false),
-            (Measure::Rate(4.0), Bound::AtLeast(1.8), 2.0, true),
-            (Measure::Own(100.0, "things"), Bound::AtMost(0.05), 0.1, false),
-        ] {
-            let comparison = comparison(measure, bound);
-            let got = comparison.value(subject, rival).median;
-            assert!((got - value).abs() < 1e-9, "{got}");
-            assert_eq!(comparison.met(got), met);
-        }
-    }
-
     #[test]
     fn rows_are_in_order() {
         assert!(ROWS.is_sorted_by_key(|comparison| comparison.row));
+        assert!(ROWS.iter().all(|comparison| (1..=LAST).contains(&comparison.row)));
     }
 }

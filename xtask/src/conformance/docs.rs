@@ -1,5 +1,6 @@
-//! The documents keep their word: each JSON block is JSON, and valid if it declares a schema; each shell block marked `sh run`
-//! runs; each link to a file leads to one. Rust blocks are compiled by `cargo test --doc`.
+//! The documents keep their word: each JSON block is JSON, and valid if it declares a schema; each TOML block is TOML, and valid
+//! if it is a policy; each shell block marked `sh run` runs; each link to a file leads to one. Rust blocks are compiled by
+//! `cargo test --doc`.
 
 use std::path::Path;
 
@@ -8,6 +9,7 @@ use serde_json::Value;
 use crate::{
     cargo::{self, Program},
     error::TaskError,
+    fixtures,
     repo::Repo,
     report::Report,
     schemas::Schemas,
@@ -40,7 +42,7 @@ pub(super) fn check(repo: &Repo, fak: Option<&Program>, report: &mut Report) -> 
             report.missing(name);
         }
     }
-    let (mut json, mut validated, mut ran, mut links) = (0, 0, 0, 0);
+    let (mut json, mut toml, mut validated, mut ran, mut links) = (0, 0, 0, 0, 0);
     for path in &files {
         let file = repo.show(path);
         let text = repo.text(path)?;
@@ -50,6 +52,10 @@ pub(super) fn check(repo: &Repo, fak: Option<&Program>, report: &mut Report) -> 
                 ["json", ..] => {
                     json += 1;
                     validated += usize::from(judge_json(&place, &block.text, &schemas, report));
+                }
+                ["toml", ..] => {
+                    toml += 1;
+                    validated += usize::from(judge_toml(&place, &block.text, &schemas, report));
                 }
                 ["sh", "run"] => {
                     ran += 1;
@@ -61,7 +67,7 @@ pub(super) fn check(repo: &Repo, fak: Option<&Program>, report: &mut Report) -> 
         links += follow(path, &file, &text, report);
     }
     report.fact(format!(
-        "{} documents: {json} JSON blocks ({validated} validated), {ran} shell blocks ran, {links} links lead somewhere",
+        "{} documents: {json} JSON and {toml} TOML blocks ({validated} validated), {ran} shell blocks ran, {links} links lead somewhere",
         files.len()
     ));
     Ok(())
@@ -89,6 +95,28 @@ fn judge_json(place: &str, text: &str, schemas: &Schemas, report: &mut Report) -
             format!("at \"{}\": {}", fault.path, fault.message),
             format!("make it valid: {}", schema.file),
         );
+    }
+    true
+}
+
+/// Whether a block is a policy; if so it is held to the schema of policies.
+fn judge_toml(place: &str, text: &str, schemas: &Schemas, report: &mut Report) -> bool {
+    let value: Value = match toml::from_str(text) {
+        Ok(value) => value,
+        Err(error) => {
+            report.finding(
+                place,
+                format!("is not TOML: {}", error.message()),
+                "mend it, or mark the block `text`",
+            );
+            return false;
+        }
+    };
+    if !fixtures::is_policy(&value) {
+        return false;
+    }
+    for fault in schemas.named(fixtures::POLICY).into_iter().flat_map(|schema| schema.faults(&value)) {
+        report.finding(place, format!("at \"{}\": {}", fault.path, fault.message), "make it a valid policy");
     }
     true
 }

@@ -25,7 +25,19 @@ pub(crate) const TABLE: &[Place] = &[
     Place { name: "fak-agenttopo", layer: 2, may_use: &["fak-abi", "fak-comm"] },
     Place { name: "fak-scenario", layer: 3, may_use: BELOW_SCENARIO },
     Place { name: "fak-cli", layer: 4, may_use: BELOW_CLI },
-    Place { name: "xtask", layer: 5, may_use: &["fak-scenario"] },
+    Place {
+        name: "xtask",
+        layer: 5,
+        may_use: &[
+            "fak-abi",
+            "fak-adjudicate",
+            "fak-a2achan",
+            "fak-comm",
+            "fak-agenttopo",
+            "fak-sharedtask",
+            "fak-scenario",
+        ],
+    },
 ];
 
 const BELOW_SCENARIO: &[&str] =

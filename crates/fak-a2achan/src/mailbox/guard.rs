@@ -79,6 +79,16 @@ impl<L: Locks> Mailbox<L> {
         self.bury(out, before, purge);
     }
 
+    /// Takes out what has had its time.
+    pub(crate) fn expire(&self, now: Timestamp) -> Purge {
+        let mut purge = Purge::default();
+        let mut out = self.output.lock.lock();
+        let mut input = self.input.lock();
+        input.drain_into(&mut out);
+        self.purge(&mut out, |entry| entry.is_expired(now), &mut purge);
+        purge
+    }
+
     /// Binds it to `who`. What `who` may not read is purged.
     pub(crate) fn bind(&self, who: &Arc<Principal>) -> (Bind, Purge) {
         let mut purge = Purge::default();
@@ -184,15 +194,6 @@ impl<L: Locks> Mailbox<L> {
         }
         input.waiters = kept;
         input.routes.remove(&who.incarnation());
-        purge
-    }
-
-    /// Takes out what has expired: it holds no slot, no share and no bytes (§4.10). O(queued).
-    pub(crate) fn expire(&self, now: Timestamp) -> Purge {
-        let mut purge = Purge::default();
-        let mut out = self.output.lock.lock();
-        self.input.lock().drain_into(&mut out);
-        self.purge(&mut out, |entry| entry.is_expired(now), &mut purge);
         purge
     }
 

@@ -43,12 +43,13 @@ pub(crate) enum Block {
 impl<L: Locks> Mailbox<L> {
     /// Whom a send here resolves to; one load while nobody is bound.
     pub(crate) fn recipient(&self) -> Option<Arc<Principal>> {
-        if !self.bound.load(std::sync::atomic::Ordering::Acquire) {
+        if !self.is_bound() {
             return None;
         }
         self.input.lock().recipient().cloned()
     }
 
+    #[inline]
     fn check(&self, input: &mut Input, offer: &Offer<'_>) -> Result<Arc<Route>, Block> {
         if input.end.is_some() {
             return Err(Block::End);
@@ -76,6 +77,7 @@ impl<L: Locks> Mailbox<L> {
         Ok(route)
     }
 
+    #[inline]
     pub(super) fn has_room(&self, input: &mut Input) -> bool {
         let taken = |input: &Input| input.accepted.saturating_sub(input.gone_seen) + input.reserved;
         if taken(input) >= self.capacity {
@@ -104,6 +106,7 @@ impl<L: Locks> Mailbox<L> {
         self.route_of(&mut self.input.lock(), from)
     }
 
+    #[inline]
     fn place(&self, input: &mut Input, entry: Entry) -> Option<Waker> {
         input.accepted += 1;
         input.version += 1;
@@ -117,6 +120,7 @@ impl<L: Locks> Mailbox<L> {
     }
 
     /// Places `body`, numbered under the lock. On success the waiter to wake, if any.
+    #[inline]
     pub(crate) fn offer(
         &self,
         offer: &Offer<'_>,

@@ -24,6 +24,8 @@ pub(crate) struct Slot {
 #[derive(Debug, Default)]
 struct State {
     answer: Option<Entry>,
+    /// The number of the request.
+    request: u64,
     waker: Option<Waker>,
     taken: bool,
     end: Option<End>,
@@ -39,7 +41,7 @@ pub(crate) enum Filling {
 
 /// What a look finds.
 pub(super) enum Taking {
-    Answer(Entry),
+    Answer(Entry, u64),
     Nothing,
     Spent,
     End(End),
@@ -72,7 +74,7 @@ impl Slot {
         !self.answered.swap(true, Ordering::AcqRel)
     }
 
-    pub(super) fn fill(&self, entry: Entry, late: bool) -> Filling {
+    pub(super) fn fill(&self, entry: Entry, request: u64, late: bool) -> Filling {
         let mut state = self.state.lock();
         let late = late || state.end.is_some();
         self.requester.retally(|tally| {
@@ -82,7 +84,7 @@ impl Slot {
         if late {
             return Filling::Late(entry);
         }
-        state.answer = Some(entry);
+        (state.answer, state.request) = (Some(entry), request);
         Filling::Done(state.waker.take())
     }
 
@@ -91,7 +93,7 @@ impl Slot {
         if let Some(entry) = state.answer.take() {
             state.taken = true;
             self.requester.retally(|tally| tally.received += 1);
-            return Taking::Answer(entry);
+            return Taking::Answer(entry, state.request);
         }
         if let Some(end) = state.end {
             return Taking::End(end);

@@ -2,12 +2,14 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "tests")]
 
+mod alloc;
 mod bind;
 mod books;
 mod correction;
 mod floor;
 mod group;
 mod lease;
+mod model;
 mod publish;
 mod recv;
 mod request;

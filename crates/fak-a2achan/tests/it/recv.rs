@@ -274,3 +274,19 @@ fn a_deadline_follows_its_future_to_another_task() {
         assert!(matches!(wait.ready(), Delivery::End(End::Timeout)));
     }
 }
+
+/// What has had its time takes no room.
+#[test]
+fn expired_messages_make_room() {
+    let world = World::with(BusConfig { capacity: 2, ..BusConfig::default() }, |b| b);
+    let alpha = world.agent("alpha");
+    let at = key("in_kernel:w");
+    let body = shared(&alpha, "x");
+    let options = SendOptions { ttl: Some(Duration::from_millis(1)), ..SendOptions::default() };
+    (0..2).for_each(|_| allowed(&alpha.send_with(&at, &body, &options)));
+    denied(&alpha.send(&at, &body), Reason::RateLimited, "a2achan/full");
+    world.clock.advance(Duration::from_millis(1));
+    allowed(&alpha.send(&at, &body));
+    assert_eq!(world.bus.dead_letters().len(), 2);
+    assert!(world.bus.stats().is_conserved());
+}

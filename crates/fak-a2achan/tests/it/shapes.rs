@@ -10,7 +10,7 @@ use futures_core::Stream;
 
 use crate::support::*;
 
-/// I07: whatever a body says, it cannot end its quotation, nor look like a header.
+/// §4.14, I07: whatever a body says, it cannot end its quotation, nor look like a header.
 #[test]
 fn a_body_cannot_fake_a_header() {
     let world = World::new();
@@ -50,6 +50,7 @@ fn a_body_cannot_fake_a_header() {
     }
 }
 
+/// §4.14.
 #[test]
 fn rendering_obeys_the_flow_rule() {
     let world = World::new();

@@ -7,12 +7,12 @@ pub(super) struct Glob {
     shape: Shape,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Shape {
     Any,
     Exact,
     /// Literal text and one `*` at its end.
-    Prefix(Box<str>),
+    Prefix,
     General,
 }
 
@@ -20,7 +20,7 @@ impl Glob {
     pub(super) fn new(pattern: &str) -> Self {
         let shape = match pattern.strip_suffix('*') {
             Some("") => Shape::Any,
-            Some(prefix) if !prefix.contains('*') => Shape::Prefix(prefix.into()),
+            Some(prefix) if !prefix.contains('*') => Shape::Prefix,
             None if !pattern.contains('*') => Shape::Exact,
             _ => Shape::General,
         };
@@ -30,11 +30,15 @@ impl Glob {
     /// Cost: the product of the lengths at worst, their sum for one `*`.
     #[inline]
     pub(super) fn matches(&self, text: &str) -> bool {
-        match &self.shape {
+        let (pattern, text) = (self.pattern.as_bytes(), text.as_bytes());
+        match self.shape {
             Shape::Any => true,
-            Shape::Exact => &*self.pattern == text,
-            Shape::Prefix(prefix) => text.starts_with(&**prefix),
-            Shape::General => glob(self.pattern.as_bytes(), text.bytes()),
+            Shape::Exact => same(pattern, text),
+            Shape::Prefix => {
+                let literal = pattern.split_last().map_or(pattern, |(_, literal)| literal);
+                text.get(..literal.len()).is_some_and(|head| same(literal, head))
+            }
+            Shape::General => glob(pattern, text.iter().copied()),
         }
     }
 
@@ -56,6 +60,13 @@ impl Glob {
     pub(super) fn literal(&self) -> &str {
         self.pattern.split('*').next().unwrap_or_default()
     }
+}
+
+/// Equality that looks at the ends first: most of what is compared differs there, and comparing two
+/// bytes is cheaper than a call.
+#[inline]
+fn same(a: &[u8], b: &[u8]) -> bool {
+    a.len() == b.len() && a.first() == b.first() && a.last() == b.last() && a == b
 }
 
 /// Matches by going back to the last `*` only: no recursion, no allocation.
@@ -93,7 +104,6 @@ fn glob(pattern: &[u8], text: impl Iterator<Item = u8> + Clone) -> bool {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct AddressGlob {
     whole: Glob,
-    /// Family and id apart, where the pattern spells the family out.
     split: Option<(Box<str>, Glob)>,
 }
 
@@ -106,15 +116,15 @@ impl AddressGlob {
         Self { whole: Glob::new(pattern), split }
     }
 
-    #[inline]
+    /// By the text itself, whatever the pattern.
     pub(super) fn matches(&self, family: &str, id: &str) -> bool {
-        match &self.split {
-            Some((wanted, glob)) => &**wanted == family && glob.matches(id),
-            None => glob(
-                self.whole.pattern.as_bytes(),
-                family.bytes().chain(std::iter::once(b':')).chain(id.bytes()),
-            ),
-        }
+        let text = family.bytes().chain(std::iter::once(b':')).chain(id.bytes());
+        glob(self.whole.pattern.as_bytes(), text)
+    }
+
+    /// Family and id apart, where the pattern spells the family out.
+    pub(super) fn split(&self) -> Option<(&str, &Glob)> {
+        self.split.as_ref().map(|(family, id)| (&**family, id))
     }
 
     pub(super) const fn whole(&self) -> &Glob {

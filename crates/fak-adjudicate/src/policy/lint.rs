@@ -7,6 +7,7 @@ use fak_abi::json::nearest;
 use fak_abi::{Act, Capability, Disposition, Id};
 
 use super::glob::Glob;
+use super::program::Family;
 use super::rule::{Effect, Policy, Rule, Who};
 
 /// Something suspicious about one rule of a policy.
@@ -26,8 +27,6 @@ impl fmt::Display for PolicyLint {
     }
 }
 
-/// What every address begins with.
-const FAMILIES: [&str; 7] = ["in_kernel:", "session:", "window:", "task:", "cell:", "lane:", "group:"];
 /// What the tools of the protocol begin with.
 const PROTOCOL: [&str; 8] =
     ["a2a.", "ref.", "pool.", "sharedtask.", "space.", "comm.", "lane.", "forensics."];
@@ -175,16 +174,19 @@ fn impossible_id(pattern: &str) -> bool {
 
 fn impossible_address(glob: &Glob) -> Option<String> {
     let pattern = glob.pattern();
-    let possible = FAMILIES.iter().any(|family| match pattern.strip_prefix(family) {
-        Some(id) => !id.is_empty() && !impossible_id(id),
-        None => pattern.contains('*') && family.starts_with(glob.literal()),
+    let families = || Family::ALL.into_iter().map(Family::name);
+    let possible = families().any(|family| {
+        let id = pattern.strip_prefix(family).and_then(|rest| rest.strip_prefix(':'));
+        match id {
+            Some(id) => !id.is_empty() && !impossible_id(id),
+            None => pattern.contains('*') && format!("{family}:").starts_with(glob.literal()),
+        }
     });
     if possible {
         return None;
     }
     let family = glob.literal().split(':').next().unwrap_or_default();
-    let families = FAMILIES.map(|family| family.trim_end_matches(':'));
-    let meant = nearest(family, families).filter(|near| *near != family);
+    let meant = nearest(family, families()).filter(|near| *near != family);
     let hint = meant.map_or_else(String::new, |near| format!(", did you mean \"{near}:…\""));
     Some(format!("never matches: no address is of the form {pattern:?}{hint}"))
 }

@@ -1,8 +1,6 @@
 //! Rules as closed types, and which acts they apply to (§3.7).
 
-use fak_abi::{
-    Act, Address, Capability, Id, Principal, PrincipalSpec, Reason, Ref, ShareScope, Taint, ToolCall,
-};
+use fak_abi::{Act, Capability, Id, PrincipalSpec, Reason, ShareScope, Taint};
 
 use super::glob::{AddressGlob, Glob};
 
@@ -79,51 +77,14 @@ impl Who {
     }
 }
 
-/// Family and id of what an act addresses.
-#[inline]
-fn parts(address: Address<'_>) -> Option<(&'static str, &str)> {
-    match address {
-        Address::None | Address::Malformed => None,
-        Address::Channel(key) => Some((key.locale().name(), key.id())),
-        Address::Task(id) => Some(("task", id)),
-        Address::Cell(id) => Some(("cell", id)),
-        Address::Lane(id) => Some(("lane", id)),
-        Address::Group(id, _) => Some(("group", id)),
-    }
-}
-
 impl Rule {
     /// True if the rule's tool names this act: the act's own tool or its capability's (§1.4).
     pub(super) fn names_act(&self, act: Act) -> bool {
         self.tool.matches(act.tool()) || self.tool.matches(act.capability().name())
     }
 
-    /// True if everything but the tool matches.
-    #[inline]
-    pub(super) fn applies(&self, call: &ToolCall<'_>, body: Option<&Ref>) -> bool {
-        let principal: &Principal = call.principal();
-        self.fits_body(body)
-            && self.who.matches(principal.id(), principal.fleet(), principal.tenant())
-            && self
-                .address
-                .as_ref()
-                .is_none_or(|glob| parts(call.target()).is_some_and(|(family, id)| glob.matches(family, id)))
-    }
-
     pub(super) const fn looks_at_body(&self) -> bool {
         self.taint.is_some() || self.scope.is_some() || self.max_bytes.is_some()
-    }
-
-    #[inline]
-    fn fits_body(&self, body: Option<&Ref>) -> bool {
-        if !self.looks_at_body() {
-            return true;
-        }
-        let Some(body) = body else { return false };
-        let within = |max| body.len() as u64 <= max;
-        self.taint.is_none_or(|taint| body.taint() == taint)
-            && self.scope.is_none_or(|scope| body.scope() == scope)
-            && self.max_bytes.is_none_or(|max| within(max) == (self.effect == Effect::Allow))
     }
 }
 

@@ -1,5 +1,7 @@
 //! The `fak` command as a person and a program meet it.
 
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "tests")]
+
 mod errors;
 mod help;
 mod verbs;

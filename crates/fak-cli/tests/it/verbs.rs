@@ -237,3 +237,36 @@ fn a_policy_is_checked_and_tried_on_scenarios() {
     assert_eq!(denied.status, 1);
     assert!(denied.out.contains("deny POLICY_BLOCK by policy"), "{}", denied.out);
 }
+
+#[test]
+fn the_demo_goes_as_it_must() {
+    let ran = fak(&["demo"]);
+    assert_eq!(ran.status, 0, "{}", ran.out);
+    for line in [
+        "Point to point",
+        "deny TRUST_VIOLATION by a2achan/gate at a2achan/private",
+        "deny TRUST_VIOLATION by a2achan/gate at a2achan/quarantined",
+        "deny DEFAULT_DENY by a2achan/gate at a2achan/no-send",
+        "Session handoff",
+        "Window handoff to oneself",
+        "Publish and subscribe",
+        "Correction",
+        "sent 6, received 6, denied 5, held 0, dropped 0, skipped 1, dead 0, queued 0",
+        "Every leg went as it must.",
+    ] {
+        assert!(ran.out.contains(line), "{line}: {}", ran.out);
+    }
+    let report: Value = serde_json::from_str(&fak(&["demo", "--json"]).out).unwrap();
+    assert_eq!(report["held"], 1);
+}
+
+#[test]
+fn a_step_is_explained_before_it_is_performed() {
+    let ran = fak(&["explain", "examples/scenarios/send-09-declared-addressing.json", "--step", "1"]);
+    assert_eq!(ran.status, 0, "{}", ran.err);
+    assert!(ran.out.contains("check: a name that nobody opened"), "{}", ran.out);
+    assert_eq!(ran.out.lines().filter(|line| line.contains(" send ")).count(), 1);
+    let beyond = fak(&["explain", "examples/scenarios/send-09-declared-addressing.json", "--step", "99"]);
+    assert_eq!(beyond.status, 2);
+    assert!(beyond.err.contains("the scenario has steps 1 to 9"), "{}", beyond.err);
+}

@@ -49,7 +49,9 @@ pub(crate) struct ActShape {
 const VERDICTS: Kind =
     Kind::Word(&["allow", "deny", "transform", "quarantine", "require_witness", "defer", "indeterminate"]);
 const RECEIVED: Kind = Kind::Word(&["allow", "deny", "quarantine", "empty"]);
-const MERGED: Kind = Kind::Word(&["accepted", "conflict", "quarantined", "denied", "needs_approval"]);
+/// How a merge ended; of an act that was refused, that.
+const MERGED: Kind =
+    Kind::Word(&["accepted", "conflict", "quarantined", "denied", "needs_approval", "deny", "quarantine"]);
 const REASONS: Kind = Kind::Word(&CORE_REASONS);
 const MERGE_REASONS: Kind = Kind::Word(&[
     "DEFAULT_DENY",
@@ -319,10 +321,5 @@ impl ActShape {
     /// The row of an act by name.
     pub(crate) fn named(name: &str) -> Option<&'static Self> {
         ACTS.iter().find(|act| act.name == name)
-    }
-
-    /// What kind of answer a member of `expect` states, if this act may be asked for it.
-    pub(crate) fn expects(&self, member: &str) -> Option<Kind> {
-        self.expect.iter().find(|(name, _)| *name == member).map(|(_, kind)| *kind)
     }
 }

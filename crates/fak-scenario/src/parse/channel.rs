@@ -105,14 +105,14 @@ fn status(cursor: Cursor<'_>) -> Parsed<StatusSpec> {
         closed(cursor, &["worker_id", "issue", "task_id", "lane", "live", "seq", "last_action"])?;
     Ok(StatusSpec {
         worker_id: optional_text(&mut fields, "worker_id")?,
-        issue: fields.optional("issue").map(Cursor::i64).transpose()?.unwrap_or_default(),
+        issue: fields.required("issue")?.i64()?,
         task_id: optional_text(&mut fields, "task_id")?.unwrap_or_default(),
-        lane: optional_text(&mut fields, "lane")?.unwrap_or_default(),
+        lane: text(&mut fields, "lane")?,
         live: match fields.optional("live") {
             Some(live) => live.boolean()?,
             None => true,
         },
-        seq: fields.optional("seq").map(Cursor::i64).transpose()?.unwrap_or_default(),
+        seq: fields.required("seq")?.i64()?,
         last_action: optional_text(&mut fields, "last_action")?.unwrap_or_default(),
     })
 }
@@ -133,11 +133,11 @@ fn correction(cursor: Cursor<'_>) -> Parsed<CorrectionSpec> {
     )?;
     Ok(CorrectionSpec {
         orchestrator_id: optional_text(&mut fields, "orchestrator_id")?,
-        worker_id: optional_text(&mut fields, "worker_id")?.unwrap_or_default(),
-        issue: fields.optional("issue").map(Cursor::i64).transpose()?.unwrap_or_default(),
+        worker_id: text(&mut fields, "worker_id")?,
+        issue: fields.required("issue")?.i64()?,
         task_id: optional_text(&mut fields, "task_id")?.unwrap_or_default(),
-        lane: optional_text(&mut fields, "lane")?.unwrap_or_default(),
-        message: optional_text(&mut fields, "message")?.unwrap_or_default(),
+        lane: text(&mut fields, "lane")?,
+        message: text(&mut fields, "message")?,
         status_digest: optional_text(&mut fields, "status_digest")?,
         max_bytes: optional_count(&mut fields, "max_bytes")?,
     })

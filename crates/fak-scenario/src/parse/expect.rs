@@ -28,7 +28,7 @@ pub(super) fn expectations(shape: &'static ActShape, cursor: Cursor<'_>) -> Pars
             }),
             _ => None,
         };
-        Fault::Here(error, problem)
+        Fault::here(error, problem)
     })?;
     Ok(Expectations::Members(members))
 }

@@ -28,9 +28,9 @@ use crate::{
 #[derive(Debug)]
 enum Fault {
     /// In the text at hand.
-    Here(json::Error, Option<Problem>),
+    Here(Box<(json::Error, Option<Problem>)>),
     /// In a file it names.
-    Elsewhere(ScenarioError),
+    Elsewhere(Box<ScenarioError>),
 }
 
 type Parsed<T> = Result<T, Fault>;
@@ -71,8 +71,8 @@ impl Scenario {
         };
         let root = document.root();
         read(&source, root).map_err(|fault| match fault {
-            Fault::Here(error, problem) => placed(path, error, problem, Some(root)),
-            Fault::Elsewhere(error) => error,
+            Fault::Here(here) => placed(path, here.0, here.1, Some(root)),
+            Fault::Elsewhere(error) => *error,
         })
     }
 }
@@ -140,14 +140,14 @@ fn closed<'d>(cursor: Cursor<'d>, known: &[&'static str]) -> Parsed<Fields<'d>> 
                 }),
                 _ => None,
             };
-            Err(Fault::Here(error, problem))
+            Err(Fault::here(error, problem))
         }
     }
 }
 
 /// A fault of this value's own.
 fn fault(cursor: Cursor<'_>, problem: Problem) -> Fault {
-    Fault::Here(cursor.invalid(""), Some(problem))
+    Fault::here(cursor.invalid(""), Some(problem))
 }
 
 /// A broken rule, in words.
@@ -177,24 +177,34 @@ impl Source<'_> {
         let wanted = cursor.non_empty()?;
         let place = match placed(self.path, cursor.invalid(""), None, None) {
             ScenarioError::Invalid { place, .. } => place,
-            other => return Err(Fault::Elsewhere(other)),
+            other => return Err(Fault::elsewhere(other)),
         };
-        let found = load::resolve(self.path, wanted, self.reach, &place)
-            .and_then(|path| load::read(&path).map(|bytes| (path, bytes)));
-        let (path, bytes) = found.map_err(Fault::Elsewhere)?;
+        let path = load::resolve(self.path, wanted, self.reach, &place).map_err(Fault::elsewhere)?;
+        // Said where the file is named: that is where it can be mended.
+        let bytes = load::read(&path).map_err(|error| rule(cursor, error.to_string()))?;
         match String::from_utf8(bytes) {
             Ok(text) => Ok((path, text)),
             Err(error) => {
                 let place = json::Place::of(error.as_bytes(), error.utf8_error().valid_up_to());
                 let error = json::Error::new(place, "", json::Problem::InvalidUtf8);
-                Err(Fault::Elsewhere(placed(&path, error, None, None)))
+                Err(Fault::elsewhere(placed(&path, error, None, None)))
             }
         }
     }
 }
 
+impl Fault {
+    fn here(error: json::Error, problem: Option<Problem>) -> Self {
+        Self::Here(Box::new((error, problem)))
+    }
+
+    fn elsewhere(error: impl Into<ScenarioError>) -> Self {
+        Self::Elsewhere(Box::new(error.into()))
+    }
+}
+
 impl From<json::Error> for Fault {
     fn from(error: json::Error) -> Self {
-        Self::Here(error, None)
+        Self::here(error, None)
     }
 }

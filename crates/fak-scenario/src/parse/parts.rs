@@ -50,17 +50,14 @@ pub(super) fn body(names: &Names, cursor: Cursor<'_>) -> Parsed<Body> {
     Ok(Body {
         source,
         scope: scope(&mut fields)?,
-        taint: fields
-            .optional("taint")
-            .map(|taint| word(taint, Taint::ALL, |taint| taint.name()))
-            .transpose()?,
+        taint: fields.optional("taint").map(|taint| word(taint, Taint::ALL, Taint::name)).transpose()?,
         owner: owner.map(|owner| names.agent(owner)).transpose()?,
     })
 }
 
 /// `scope`, if it is there.
 pub(super) fn scope(fields: &mut Fields<'_>) -> Parsed<Option<ShareScope>> {
-    Ok(fields.optional("scope").map(|at| word(at, ShareScope::ALL, |scope| scope.name())).transpose()?)
+    fields.optional("scope").map(|at| word(at, ShareScope::ALL, ShareScope::name)).transpose()
 }
 
 /// `body` or `ref`.

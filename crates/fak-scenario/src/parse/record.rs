@@ -88,7 +88,7 @@ fn read_patch(source: &Source<'_>, cursor: Cursor<'_>, text: &str) -> Parsed<Pat
     Patch::parse(text.as_bytes(), &Limits::default()).map_err(|error| {
         let here = cursor.invalid("");
         let origin = json::Place::of(source.text.as_bytes(), cursor.value().offset());
-        Fault::Here(error.within(origin, here.path()), None)
+        Fault::here(error.within(origin, here.path()), None)
     })
 }
 

@@ -20,7 +20,7 @@ use super::{
 use crate::{
     act::RawJson,
     error::{Problem, ScenarioError},
-    load::read_policy,
+    load::{SCHEMA, read_policy},
     model::{AgentSpec, Limits, Rate, Setup, StoreSpec},
 };
 
@@ -29,9 +29,6 @@ pub(super) const MEMBERS: &[&str] = &[
     "schema", "name", "about", "agents", "policy", "limits", "lanes", "topology", "store", "tasks", "clock",
     "steps",
 ];
-
-/// The schema this reader reads.
-const SCHEMA: &str = "fak.scenario.v1";
 
 /// When a scenario starts that does not say: 2026-01-01T00:00:00Z.
 const DEFAULT_TIME: Timestamp = Timestamp::from_micros(1_767_225_600_000_000);
@@ -95,12 +92,12 @@ fn agent(name: &str, cursor: Cursor<'_>) -> Parsed<AgentSpec> {
     }
     let mut fields = closed(cursor, &["kind", "fleet", "tenant", "trace_id", "caps"])?;
     let kind = match fields.optional("kind") {
-        Some(kind) => word(kind, PrincipalKind::ALL, |kind| kind.name())?,
+        Some(kind) => word(kind, PrincipalKind::ALL, PrincipalKind::name)?,
         None => PrincipalKind::Agent,
     };
     let mut caps = CapSet::NONE;
     for cap in fields.required("caps")?.array()? {
-        caps = caps.with(word(cap, Capability::ALL, |cap| cap.name())?);
+        caps = caps.with(word(cap, Capability::ALL, Capability::name)?);
     }
     let mut part = |name| fields.optional(name).map(id).transpose();
     Ok(AgentSpec {
@@ -130,7 +127,7 @@ fn policy(source: &Source<'_>, cursor: Cursor<'_>) -> Parsed<Policy> {
         }
         None => Policy::from_value(&source.path.display().to_string(), source.text, cursor.value()),
     };
-    parsed.map_err(|error| Fault::Elsewhere(error.into()))
+    parsed.map_err(Fault::elsewhere)
 }
 
 fn limits(cursor: Cursor<'_>) -> Parsed<Limits> {
@@ -177,7 +174,7 @@ fn lanes(source: &Source<'_>, cursor: Cursor<'_>) -> Parsed<Taxonomy> {
     if let Some(file) = file_member(cursor)? {
         let (path, text) = source.file(file)?;
         return text.parse().map_err(|error: CommError| {
-            Fault::Elsewhere(ScenarioError::File { path, problem: error.to_string() })
+            Fault::elsewhere(ScenarioError::File { path, problem: error.to_string() })
         });
     }
     let mut fields = closed(cursor, &["concurrent", "exclusive", "trees"])?;
@@ -249,7 +246,7 @@ fn store(agents: &[AgentSpec], cursor: Option<Cursor<'_>>) -> Parsed<StoreSpec> 
     spec.fleet = fields.optional("fleet").map(id).transpose()?.or(spec.fleet);
     spec.tenant = fields.optional("tenant").map(id).transpose()?.or(spec.tenant);
     spec.max_scope = match fields.optional("max_scope") {
-        Some(cursor) => Some(word(cursor, ShareScope::ALL, |scope| scope.name())?),
+        Some(cursor) => Some(word(cursor, ShareScope::ALL, ShareScope::name)?),
         None => None,
     };
     if let Some(cursor) = fields.optional("require_approval") {
@@ -271,10 +268,10 @@ fn approval(cursor: Cursor<'_>) -> Parsed<Vec<ApprovalRule>> {
         rules.push(ApprovalRule::Path(at.string()?.to_owned()));
     }
     for at in one_or_many(fields.optional("actor_kind"))? {
-        rules.push(ApprovalRule::Actor(word(at, PrincipalKind::ALL, |kind| kind.name())?));
+        rules.push(ApprovalRule::Actor(word(at, PrincipalKind::ALL, PrincipalKind::name)?));
     }
     for at in one_or_many(fields.optional("scope"))? {
-        rules.push(ApprovalRule::Scope(word(at, ShareScope::ALL, |scope| scope.name())?));
+        rules.push(ApprovalRule::Scope(word(at, ShareScope::ALL, ShareScope::name)?));
     }
     Ok(rules)
 }
@@ -307,7 +304,7 @@ fn tasks(source: &Source<'_>, cursor: Cursor<'_>) -> Parsed<Vec<RawJson>> {
 
 /// The records of another file, each as it stands there.
 fn list_of(path: &std::path::Path, text: &str, source: &Source<'_>) -> Parsed<Vec<RawJson>> {
-    let elsewhere = |error| Fault::Elsewhere(super::placed(path, error, None, None));
+    let elsewhere = |error| Fault::elsewhere(super::placed(path, error, None, None));
     let document = fak_abi::json::Document::parse(text.as_bytes(), &fak_abi::json::Limits::default())
         .map_err(elsewhere)?;
     let other = Source { text, path, reach: source.reach };

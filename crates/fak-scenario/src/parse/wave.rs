@@ -1,6 +1,6 @@
 //! The arguments of the acts of a wave.
 
-use fak_abi::json::{Cursor, Fields};
+use fak_abi::json::{Cursor, Fields, Kind};
 
 use super::{
     Parsed, closed,
@@ -60,7 +60,7 @@ pub(super) fn act(
         "split" => WaveAct::Split {
             group: group(names, fields)?,
             colours: colours(fields.required("colours")?)?,
-            lease: fields.optional("lease").map(Cursor::u64).transpose()?,
+            lease: fields.optional("lease").map(lease_ms).transpose()?,
         },
         "lease" => WaveAct::Lease {
             claim: match (fields.optional("lane"), fields.optional("tree")) {
@@ -78,6 +78,15 @@ pub(super) fn act(
         "check" => WaveAct::Check { name: lease(names, fields)?, path: text(fields, "path")? },
         _ => return Ok(None),
     }))
+}
+
+/// The time a leased split runs: milliseconds, `{\"ttl_ms\": …}`, or `true` for a minute.
+fn lease_ms(cursor: Cursor<'_>) -> Parsed<u64> {
+    match cursor.value().kind() {
+        Kind::Bool(true) => Ok(60_000),
+        Kind::Object(_) => Ok(closed(cursor, &["ttl_ms"])?.required("ttl_ms")?.u64()?),
+        _ => Ok(cursor.u64()?),
+    }
 }
 
 fn group(names: &Names, fields: &mut Fields<'_>) -> Parsed<String> {

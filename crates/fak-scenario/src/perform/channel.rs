@@ -6,7 +6,7 @@ use fak_a2achan::{Addressing, Bus, BusConfig, Delivery, Endpoint, Message, SendO
 use fak_abi::{Act as Verb, AgentHandle, Id, Outcome};
 
 use super::{
-    done::Done,
+    done::{Done, Stop},
     world::{Kept, World},
 };
 use crate::{
@@ -72,11 +72,11 @@ impl World {
             ChannelAct::Ack { action, name } => self.ack(by, action, name),
             ChannelAct::Observe { name } => self.observe(by, name),
         }
-        .unwrap_or_else(|done| done)
+        .unwrap_or_else(Done::from)
     }
 
     /// The acting agent's place on the bus.
-    pub(super) fn endpoint(&mut self, by: &Actor) -> Result<Endpoint, Done> {
+    pub(super) fn endpoint(&mut self, by: &Actor) -> Result<Endpoint, Stop> {
         let handle = self.handle(by)?;
         Ok(self.channels.bus.endpoint(&handle))
     }
@@ -87,11 +87,11 @@ impl World {
         to: &Address,
         body: &Body,
         (key, ttl_ms): (Option<&str>, Option<u64>),
-    ) -> Result<Done, Done> {
+    ) -> Result<Done, Stop> {
         let endpoint = self.endpoint(by)?;
         let body = self.body(by, body)?;
         let idempotency = match key {
-            Some(key) => Some(Id::new(key).map_err(|error| Done::failed(format!("a key: {error}")))?),
+            Some(key) => Some(Id::new(key).map_err(|error| Stop::missing(format!("a key: {error}")))?),
             None => None,
         };
         let options = SendOptions {
@@ -106,7 +106,7 @@ impl World {
         Ok(Done::decided(&verdict).at(to.to_string()))
     }
 
-    fn recv(&mut self, by: &Actor, at: &Address) -> Result<Done, Done> {
+    fn recv(&mut self, by: &Actor, at: &Address) -> Result<Done, Stop> {
         let endpoint = self.endpoint(by)?;
         Ok(match at.key() {
             Ok(key) => self.received(endpoint.agent(), endpoint.try_recv(&key)),
@@ -116,11 +116,11 @@ impl World {
     }
 
     /// From a subscription, a request's reply inbox, or the member's inbox of a group.
-    fn recv_inbox(&mut self, by: &Actor, name: &str) -> Result<Done, Done> {
+    fn recv_inbox(&mut self, by: &Actor, name: &str) -> Result<Done, Stop> {
         let handle = self.handle(by)?;
         if let Some((subscription, owner)) = self.channels.subscriptions.get_mut(name) {
             if owner != by {
-                return Err(Done::failed(format!(
+                return Err(Stop::missing(format!(
                     "inbox \"{name}\" is {owner}'s; nobody else has it in hand"
                 )));
             }
@@ -135,7 +135,7 @@ impl World {
             let delivery = endpoint.try_recv_group(group.group().name());
             return Ok(self.received(&handle, delivery).at(format!("group:{name:?}")));
         }
-        Err(Done::failed(format!("there is no inbox \"{name}\": the step that makes it did not succeed")))
+        Err(Stop::missing(format!("there is no inbox \"{name}\": the step that makes it did not succeed")))
     }
 
     /// What a receive answered.
@@ -189,7 +189,7 @@ impl World {
         done
     }
 
-    fn publish(&mut self, by: &Actor, topic: &Address, body: &Body) -> Result<Done, Done> {
+    fn publish(&mut self, by: &Actor, topic: &Address, body: &Body) -> Result<Done, Stop> {
         let endpoint = self.endpoint(by)?;
         let body = self.body(by, body)?;
         let Ok(key) = topic.key() else {
@@ -209,7 +209,7 @@ impl World {
         Ok(done)
     }
 
-    fn subscribe(&mut self, by: &Actor, topic: &Address, name: &str) -> Result<Done, Done> {
+    fn subscribe(&mut self, by: &Actor, topic: &Address, name: &str) -> Result<Done, Stop> {
         let endpoint = self.endpoint(by)?;
         let Ok(key) = topic.key() else {
             return Ok(Done::decided(&endpoint.malformed(Verb::Subscribe, None)).at(topic.to_string()));
@@ -222,18 +222,18 @@ impl World {
         Ok(done)
     }
 
-    fn unsubscribe(&mut self, by: &Actor, name: &str) -> Result<Done, Done> {
+    fn unsubscribe(&mut self, by: &Actor, name: &str) -> Result<Done, Stop> {
         let Some((subscription, owner)) = self.channels.subscriptions.get_mut(name) else {
-            return Err(Done::failed(format!("there is no subscription \"{name}\"")));
+            return Err(Stop::missing(format!("there is no subscription \"{name}\"")));
         };
         if *by != Actor::Host && owner != by {
-            return Err(Done::failed(format!("inbox \"{name}\" is {owner}'s; nobody else has it in hand")));
+            return Err(Stop::missing(format!("inbox \"{name}\" is {owner}'s; nobody else has it in hand")));
         }
         let topic = subscription.topic().to_string();
         Ok(Done::decided(&subscription.unsubscribe()).at(topic))
     }
 
-    fn open(&mut self, at: &Address) -> Result<Done, Done> {
+    fn open(&mut self, at: &Address) -> Result<Done, Stop> {
         Ok(match at.key() {
             Ok(key) => {
                 self.channels.bus.open(&key);
@@ -250,7 +250,7 @@ impl World {
         .at(at.to_string()))
     }
 
-    fn bind(&mut self, by: &Actor, at: &Address) -> Result<Done, Done> {
+    fn bind(&mut self, by: &Actor, at: &Address) -> Result<Done, Stop> {
         let endpoint = self.endpoint(by)?;
         let Ok(key) = at.key() else {
             return Ok(Done::decided(&endpoint.malformed(Verb::Bind, None)).at(at.to_string()));
@@ -264,7 +264,7 @@ impl World {
         Ok(done)
     }
 
-    fn unbind(&mut self, by: &Actor, at: &Address) -> Result<Done, Done> {
+    fn unbind(&mut self, by: &Actor, at: &Address) -> Result<Done, Stop> {
         let endpoint = self.endpoint(by)?;
         let verdict = match at.key() {
             Ok(key) => endpoint.unbind(&key),
@@ -274,7 +274,7 @@ impl World {
     }
 
     /// The held messages an agent may look into, and what they say.
-    pub(super) fn held_messages(&mut self, by: &Actor) -> Result<Done, Done> {
+    pub(super) fn held_messages(&mut self, by: &Actor) -> Result<Done, Stop> {
         let endpoint = self.endpoint(by)?;
         let listed = endpoint.held();
         let mut done = Done::decided(&listed.verdict());

@@ -25,6 +25,34 @@ pub(super) struct Done {
     pub(super) failure: Option<String>,
 }
 
+/// Why an act was not even tried: what it is made of was refused, or was never kept.
+pub(super) enum Stop {
+    /// Its body could not be widened, or its address is none; that is the step's verdict.
+    Refused(Verdict),
+    /// It refers to nothing.
+    Missing(String),
+}
+
+impl Stop {
+    /// It refers to nothing.
+    pub(super) fn missing(what: impl Into<String>) -> Self {
+        Self::Missing(what.into())
+    }
+}
+
+impl From<Stop> for Done {
+    fn from(stop: Stop) -> Self {
+        match stop {
+            Stop::Refused(verdict) => {
+                let mut done = Self::decided(&verdict);
+                done.answers.set("act", verdict.kind().name());
+                done
+            }
+            Stop::Missing(why) => Self::failed(why),
+        }
+    }
+}
+
 impl Done {
     /// Something the host did.
     pub(super) fn host() -> Self {
@@ -40,13 +68,8 @@ impl Done {
 
     /// What the kernel answered.
     pub(super) fn decided(verdict: &Verdict) -> Self {
-        Self::verdict("verdict", verdict)
-    }
-
-    /// What the kernel answered, under another member: an act whose `verdict` is something else.
-    pub(super) fn verdict(member: &'static str, verdict: &Verdict) -> Self {
         let mut done = Self::default();
-        done.answers.set(member, verdict.kind().name());
+        done.answers.set("verdict", verdict.kind().name());
         if !verdict.by().is_empty() {
             done.answers.set("rung", verdict.by());
             done.rung = Some(verdict.by().to_owned());
@@ -93,11 +116,6 @@ impl Done {
         let text = String::from_utf8_lossy(bytes).into_owned();
         self.note = Some(format!("{text:?}"));
         self.answers.set("text", text);
-    }
-
-    /// Why it could not be tried.
-    pub(super) fn why(self) -> String {
-        self.failure.unwrap_or_default()
     }
 
     /// At this address.

@@ -6,7 +6,7 @@ use fak_a2achan::{Delivery, End, LeasedMessage, PendingReply, RequestOptions};
 use fak_abi::{Act as Verb, Clock as _, Id, Outcome, Rider};
 
 use super::{
-    done::Done,
+    done::{Done, Stop},
     world::{Kept, World},
 };
 use crate::act::{Actor, Address, Body, Inbox};
@@ -27,12 +27,12 @@ impl World {
         from: &Inbox,
         name: &str,
         deadline_ms: Option<u64>,
-    ) -> Result<Done, Done> {
+    ) -> Result<Done, Stop> {
         let endpoint = self.endpoint(by)?;
         let at = match from {
             Inbox::At(at) => at,
             Inbox::Named(inbox) => {
-                return Err(Done::failed(format!(
+                return Err(Stop::missing(format!(
                     "inbox \"{inbox}\" hands over copies, which are not leased"
                 )));
             }
@@ -53,9 +53,9 @@ impl World {
     }
 
     /// `consume` and `drop`: settling a guard is no act (§2.8).
-    pub(super) fn settle(&mut self, name: &str, consume: bool) -> Result<Done, Done> {
+    pub(super) fn settle(&mut self, name: &str, consume: bool) -> Result<Done, Stop> {
         let Some(slot) = self.exchanges.leased.get_mut(name) else {
-            return Err(Done::failed(format!("no message is leased as \"{name}\"")));
+            return Err(Stop::missing(format!("no message is leased as \"{name}\"")));
         };
         Ok(match slot.take() {
             Some(guard) if consume => Done::decided(&guard.ack()),
@@ -79,7 +79,7 @@ impl World {
         (to, body): (&Address, &Body),
         name: &str,
         (blocking, deadline_ms): (bool, Option<u64>),
-    ) -> Result<Done, Done> {
+    ) -> Result<Done, Stop> {
         let endpoint = self.endpoint(by)?;
         let body = self.body(by, body)?;
         let Ok(key) = to.key() else {
@@ -89,7 +89,7 @@ impl World {
             deadline: deadline_ms.map(|ms| self.clock.now().after(Duration::from_millis(ms))),
             ..Rider::default()
         };
-        let options = RequestOptions { blocking, rider: Some(&rider), ..RequestOptions::default() };
+        let options = RequestOptions { blocking, rider: Some(&rider) };
         let sent = endpoint.request(&key, &body, &options);
         let done = Done::decided(&sent.verdict()).at(to.to_string());
         if let Outcome::Allow { value, .. } = sent {
@@ -98,24 +98,26 @@ impl World {
         Ok(done)
     }
 
-    pub(super) fn reply(&mut self, by: &Actor, to_request: &str, body: &Body) -> Result<Done, Done> {
+    pub(super) fn reply(&mut self, by: &Actor, to_request: &str, body: &Body) -> Result<Done, Stop> {
         let endpoint = self.endpoint(by)?;
         let body = self.body(by, body)?;
-        match self.kept(to_request).map_err(Done::failed)? {
+        match self.kept(to_request).map_err(Stop::missing)? {
             Kept::Message(request) => {
                 Ok(Done::decided(&endpoint.reply(request, &body)).at(request.from().id().as_str()))
             }
-            _ => Err(Done::failed(format!("\"{to_request}\" is no message that was received"))),
+            _ => Err(Stop::missing(format!("\"{to_request}\" is no message that was received"))),
         }
     }
 
     /// The answer to a request, if it is there; it is never waited for.
-    pub(super) fn answer(&mut self, by: &Actor, name: &str) -> Result<Done, Done> {
+    pub(super) fn answer(&mut self, by: &Actor, name: &str) -> Result<Done, Stop> {
         let Some((pending, owner)) = self.exchanges.requests.get_mut(name) else {
-            return Err(Done::failed(format!("no request is open as \"{name}\"")));
+            return Err(Stop::missing(format!("no request is open as \"{name}\"")));
         };
         if *by != Actor::Host && owner != by {
-            return Err(Done::failed(format!("request \"{name}\" is {owner}'s; nobody else has it in hand")));
+            return Err(Stop::missing(format!(
+                "request \"{name}\" is {owner}'s; nobody else has it in hand"
+            )));
         }
         let (owner, at) = (owner.clone(), pending.key().to_string());
         let delivery = pending.try_take();
@@ -133,7 +135,7 @@ impl World {
         self.exchanges.requests.contains_key(name)
     }
 
-    pub(super) fn compact(&mut self, by: &Actor, body: &Body, name: &str) -> Result<Done, Done> {
+    pub(super) fn compact(&mut self, by: &Actor, body: &Body, name: &str) -> Result<Done, Stop> {
         let endpoint = self.endpoint(by)?;
         let body = self.body(by, body)?;
         let compacted = endpoint.compact(&body, &[]);
@@ -145,7 +147,7 @@ impl World {
     }
 
     /// Resumes a window by the name a `compact` gave it, or by a raw id: nobody can guess one.
-    pub(super) fn resume(&mut self, by: &Actor, window: &str) -> Result<Done, Done> {
+    pub(super) fn resume(&mut self, by: &Actor, window: &str) -> Result<Done, Stop> {
         let endpoint = self.endpoint(by)?;
         let id = match self.exchanges.windows.get(window) {
             Some(id) => id.clone(),

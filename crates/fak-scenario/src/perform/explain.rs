@@ -5,7 +5,10 @@ use std::time::Duration;
 use fak_abi::{Act as Verb, Address, Explanation, Gate as _, Id, Ref, ToolCall};
 use fak_comm::LaneRequest;
 
-use super::{done::Done, world::World};
+use super::{
+    done::{Done, Stop},
+    world::World,
+};
 use crate::act::{Act, Actor, ChannelAct, Claim, Inbox, KernelAct, RecordAct, Step, Subject, WaveAct};
 
 impl World {
@@ -13,7 +16,7 @@ impl World {
     pub(super) fn explain(&mut self, by: &Actor, of: &Act) -> Done {
         match self.explanation(by, of) {
             Ok(explanation) => Done::explained(&explanation),
-            Err(done) => done,
+            Err(stop) => stop.into(),
         }
     }
 
@@ -26,7 +29,7 @@ impl World {
         self.explanation(&of.0, &of.1).ok().map(|explanation| explanation.to_string())
     }
 
-    fn explanation(&mut self, by: &Actor, of: &Act) -> Result<Explanation, Done> {
+    fn explanation(&mut self, by: &Actor, of: &Act) -> Result<Explanation, Stop> {
         match of {
             Act::Channel(act) => self.explain_channel(by, act),
             Act::Kernel(act) => self.explain_kernel(by, act),
@@ -36,7 +39,7 @@ impl World {
         }
     }
 
-    fn explain_channel(&mut self, by: &Actor, act: &ChannelAct) -> Result<Explanation, Done> {
+    fn explain_channel(&mut self, by: &Actor, act: &ChannelAct) -> Result<Explanation, Stop> {
         let handle = self.handle(by)?;
         let (verb, at, body) = match act {
             ChannelAct::Send { to, body, .. } => (Verb::Send, Some(to), Some(body)),
@@ -68,7 +71,7 @@ impl World {
         })
     }
 
-    fn explain_kernel(&mut self, by: &Actor, act: &KernelAct) -> Result<Explanation, Done> {
+    fn explain_kernel(&mut self, by: &Actor, act: &KernelAct) -> Result<Explanation, Stop> {
         let handle = self.handle(by)?;
         let explain = |world: &Self, verb: Verb, body: &Ref| {
             world.kernel.explain(&ToolCall::new(&handle, verb).args(body))
@@ -96,7 +99,7 @@ impl World {
     }
 
     /// An act on the record or the space, by what it addresses and the body it brings.
-    fn explain_record(&mut self, by: &Actor, act: &RecordAct) -> Result<Explanation, Done> {
+    fn explain_record(&mut self, by: &Actor, act: &RecordAct) -> Result<Explanation, Stop> {
         let handle = self.handle(by)?;
         let (verb, task, key, body) = match act {
             RecordAct::Patch { patch, .. } => (Verb::TaskPatch, Some(patch.task_id.as_str()), None, None),
@@ -127,7 +130,7 @@ impl World {
     }
 
     /// A collective is explained at the lowest rank that would refuse it.
-    fn explain_wave(&mut self, by: &Actor, act: &WaveAct) -> Result<Explanation, Done> {
+    fn explain_wave(&mut self, by: &Actor, act: &WaveAct) -> Result<Explanation, Stop> {
         let handle = self.handle(by)?;
         let (verb, group, bodies) = match act {
             WaveAct::Lease { claim: Claim::Lane(lane), ttl_ms, .. } => {
@@ -160,6 +163,6 @@ impl World {
 }
 
 /// The host's acts, and those that only use what another act has opened.
-fn nothing() -> Done {
-    Done::failed("an act that rungs have an opinion of")
+fn nothing() -> Stop {
+    Stop::missing("no rung has an opinion of such an act")
 }

@@ -3,14 +3,13 @@
 use std::{collections::BTreeMap, time::Duration};
 
 use fak_abi::{
-    Address, AgentHandle, Claim, Digest, Gate as _, Id, MetaValue, Outcome, Ref, Rider, ShareScope, Tool,
-    ToolCall,
+    Address, AgentHandle, Claim, Digest, Gate, Id, MetaValue, Outcome, Ref, Rider, ShareScope, Tool, ToolCall,
 };
 use fak_adjudicate::Kernel;
 use serde_json::Value;
 
 use super::{
-    done::Done,
+    done::{Done, Stop},
     world::{Kept, World},
 };
 use crate::act::{Actor, Body, CallArgs, Evidence, KernelAct, RawJson, Subject};
@@ -18,39 +17,34 @@ use crate::act::{Actor, Body, CallArgs, Evidence, KernelAct, RawJson, Subject};
 impl World {
     pub(super) fn kernel(&mut self, by: &Actor, act: &KernelAct) -> Done {
         match act {
-            KernelAct::Widen { what, scope } => self.widen(by, what, *scope).unwrap_or_else(|done| done),
-            KernelAct::Trust { what, evidence } => {
-                self.trust(by, what, *evidence).unwrap_or_else(|done| done)
-            }
-            KernelAct::Read { name } => self.read(by, name).unwrap_or_else(|done| done),
+            KernelAct::Widen { what, scope } => self.widen(by, what, *scope).unwrap_or_else(Done::from),
+            KernelAct::Trust { what, evidence } => self.trust(by, what, *evidence).unwrap_or_else(Done::from),
+            KernelAct::Read { name } => self.read(by, name).unwrap_or_else(Done::from),
             KernelAct::Call { tool, args, meta, address } => self
                 .call(by, (tool, args.as_ref(), meta.as_ref()), address.as_ref())
-                .unwrap_or_else(|done| done),
-            KernelAct::Detach { agent } => match Id::new(agent) {
-                Ok(id) => hosted(self.kernel.detach(&id).map_err(|error| error.to_string())),
-                Err(error) => hosted(Err(error.to_string())),
-            },
+                .unwrap_or_else(Done::from),
+            KernelAct::Detach { agent } => hosted(self.detach(agent)),
             KernelAct::Attach { agent } => hosted(self.attach(agent)),
-            KernelAct::Who => self.who(by).unwrap_or_else(|done| done),
+            KernelAct::Who => self.who(by).unwrap_or_else(Done::from),
             KernelAct::Tick { ms } => {
                 self.clock.advance(Duration::from_millis(*ms));
                 Done { note: Some(format!("{ms} ms later")), ..Done::host() }
             }
             KernelAct::Audit => self.audit(),
-            KernelAct::Held => self.held_messages(by).unwrap_or_else(|done| done),
+            KernelAct::Held => self.held_messages(by).unwrap_or_else(Done::from),
             KernelAct::Stats => self.stats(),
-            KernelAct::PoolPut { body } => self.pool_put(by, body).unwrap_or_else(|done| done),
-            KernelAct::PoolGet { text } => self.pool_get(by, text).unwrap_or_else(|done| done),
+            KernelAct::PoolPut { body } => self.pool_put(by, body).unwrap_or_else(Done::from),
+            KernelAct::PoolGet { text } => self.pool_get(by, text).unwrap_or_else(Done::from),
         }
     }
 
-    fn widen(&mut self, by: &Actor, what: &Subject, scope: ShareScope) -> Result<Done, Done> {
+    fn widen(&mut self, by: &Actor, what: &Subject, scope: ShareScope) -> Result<Done, Stop> {
         let handle = self.handle(by)?;
         let body = self.subject(by, what)?;
         Ok(Done::outcome(self.kernel.widen(&handle, &body, scope)))
     }
 
-    fn trust(&mut self, by: &Actor, what: &Subject, evidence: Evidence) -> Result<Done, Done> {
+    fn trust(&mut self, by: &Actor, what: &Subject, evidence: Evidence) -> Result<Done, Stop> {
         let handle = self.handle(by)?;
         let body = self.subject(by, what)?;
         let claim = Claim {
@@ -65,21 +59,21 @@ impl World {
         Ok(Done::outcome(self.kernel.trust(&handle, &body, claim)))
     }
 
-    fn pool_put(&mut self, by: &Actor, body: &Body) -> Result<Done, Done> {
+    fn pool_put(&mut self, by: &Actor, body: &Body) -> Result<Done, Stop> {
         let handle = self.handle(by)?;
         let body = self.body(by, body)?;
         Ok(pooled(&handle, self.pool.put(&handle, &body)))
     }
 
     /// By the digest of the text: whoever asks must know what it asks for.
-    fn pool_get(&mut self, by: &Actor, text: &str) -> Result<Done, Done> {
+    fn pool_get(&mut self, by: &Actor, text: &str) -> Result<Done, Stop> {
         let handle = self.handle(by)?;
         Ok(pooled(&handle, self.pool.get(&handle, Digest::of(text.as_bytes()))))
     }
 
-    fn read(&mut self, by: &Actor, name: &str) -> Result<Done, Done> {
+    fn read(&mut self, by: &Actor, name: &str) -> Result<Done, Stop> {
         let handle = self.handle(by)?;
-        let body = self.value(name).map_err(Done::failed)?;
+        let body = self.value(name).map_err(Stop::missing)?;
         let read = handle.read(&body);
         let mut done = Done::decided(&read.verdict());
         if let Outcome::Allow { value, .. } = read {
@@ -93,8 +87,8 @@ impl World {
         by: &Actor,
         what: (&str, Option<&CallArgs>, Option<&RawJson>),
         address: Option<&crate::act::Address>,
-    ) -> Result<Done, Done> {
-        let ticket = self.with_call(by, what, address, |kernel, call| kernel.submit(call))?;
+    ) -> Result<Done, Stop> {
+        let ticket = self.with_call(by, what, address, Gate::submit)?;
         let done = Done::decided(ticket.verdict()).at(what.0);
         if ticket.verdict().is_allow() {
             self.tickets.push(ticket);
@@ -109,7 +103,7 @@ impl World {
         (tool, args, meta): (&str, Option<&CallArgs>, Option<&RawJson>),
         address: Option<&crate::act::Address>,
         use_it: impl FnOnce(&Kernel, &ToolCall<'_>) -> T,
-    ) -> Result<T, Done> {
+    ) -> Result<T, Stop> {
         let handle = self.handle(by)?;
         let args = match args {
             Some(CallArgs::Body(body)) => Some(self.body(by, body)?),
@@ -120,7 +114,7 @@ impl World {
         let key = address.map(crate::act::Address::key);
         let token = match Id::new(tool) {
             Ok(id) => self.kernel.tool(&id),
-            Err(error) => return Err(Done::failed(format!("a tool's name: {error}"))),
+            Err(error) => return Err(Stop::missing(format!("a tool's name: {error}"))),
         };
         let mut call = ToolCall::new(&handle, Tool::Outside(&token)).rider(Some(&rider));
         if let Some(args) = &args {
@@ -134,8 +128,12 @@ impl World {
         Ok(use_it(&self.kernel, &call))
     }
 
-    fn who(&mut self, by: &Actor) -> Result<Done, Done> {
+    fn who(&mut self, by: &Actor) -> Result<Done, Stop> {
         let handle = self.handle(by)?;
+        if handle.tag() != self.kernel.tag() || !handle.principal().is_attached() {
+            // It is no act that rungs judge, but nobody is told anything who is not here.
+            return self.call(by, ("who", None, None), None);
+        }
         let agents: Vec<String> =
             self.kernel.who(&handle).into_iter().map(|peer| peer.id.as_str().to_owned()).collect();
         let mut done = Done::host();
@@ -186,8 +184,8 @@ fn hosted(result: Result<(), String>) -> Done {
     done
 }
 
-fn word(text: &str) -> Result<Id, Done> {
-    Id::new(text).map_err(|error| Done::failed(error.to_string()))
+fn word(text: &str) -> Result<Id, Stop> {
+    Id::new(text).map_err(|error| Stop::missing(error.to_string()))
 }
 
 /// Metadata as the kernel takes it; members of other types are ignored, as every rung ignores what it does not know (§2.5).

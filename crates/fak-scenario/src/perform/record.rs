@@ -4,14 +4,14 @@ use std::collections::HashMap;
 
 use fak_abi::{Act as Verb, Address, AgentHandle, Gate as _, Id, Outcome, ShareScope, ToolCall};
 use fak_sharedtask::{
-    CellView, CellWatch, CellWrite, Conflict, Domain, Patch, Patched, Record, Rules, SharedTaskError, Space,
-    SpaceConfig, StoreConfig, TaskId, TaskStore, TaskView, TaskWatch, VerifyOptions, Watched as Seen,
+    CellView, CellWatch, CellWrite, Conflict, Domain, Hash, Patch, Patched, Record, Rules, SharedTaskError,
+    Space, SpaceConfig, StoreConfig, TaskId, TaskStore, TaskView, TaskWatch, VerifyOptions, Watched as Seen,
     verify_journal,
 };
 use serde_json::{Value, json};
 
 use super::{
-    done::Done,
+    done::{Done, Stop},
     world::{Kept, World},
 };
 use crate::{
@@ -71,53 +71,49 @@ impl World {
             RecordAct::Delete { key, version, scope } => self.delete(by, key, *version, *scope),
             RecordAct::List { prefix, scope } => self.list(by, prefix, *scope),
         }
-        .unwrap_or_else(|done| done)
+        .unwrap_or_else(Done::from)
     }
 
-    fn create(&mut self, by: &Actor, record: &RawJson) -> Result<Done, Done> {
+    fn create(&mut self, by: &Actor, record: &RawJson) -> Result<Done, Stop> {
         let store = self.records.store.clone();
-        let made = match by {
-            Actor::Host => {
-                let mut done = Done::host();
-                made(&mut done, store.create_json(record.text.as_bytes()).map(drop));
+        let text = record.text.as_bytes();
+        if *by == Actor::Host {
+            let mut done = Done::host();
+            made(&mut done, store.create_json(text).map(drop));
+            return Ok(done);
+        }
+        let handle = self.handle(by)?;
+        let record = match Record::draft(text, &store.config().rules.limits) {
+            Ok(record) => record,
+            Err(error) => {
+                let mut done = Done::default();
+                made(&mut done, Err(error.into()));
                 return Ok(done);
             }
-            by => {
-                let handle = self.handle(by)?;
-                match Record::draft(record.text.as_bytes(), &store.config().rules.limits) {
-                    Ok(record) => (store.create_by(&handle, &record), record.task_id),
-                    Err(error) => {
-                        let mut done = Done::default();
-                        made(&mut done, Err(error.into()));
-                        return Ok(done);
-                    }
-                }
-            }
         };
-        let (outcome, task) = made;
-        let mut done = both(&outcome.verdict()).at(task_address(task.as_str()));
+        let outcome = store.create_by(&handle, &record);
+        let mut done = both(&outcome.verdict()).at(task_address(record.task_id.as_str()));
         if let Some(created) = outcome.allowed() {
-            self::made(&mut done, created.map(drop));
+            made(&mut done, created.map(drop));
         }
         Ok(done)
     }
 
-    fn patch(&mut self, by: &Actor, patch: &Patch, base: Base, key: Option<&str>) -> Result<Done, Done> {
+    fn patch(&mut self, by: &Actor, patch: &Patch, base: Base, key: Option<&str>) -> Result<Done, Stop> {
         let handle = self.handle(by)?;
         let store = &self.records.store;
         let mut patch = patch.clone();
         let found = match base {
-            Base::Written => None,
-            Base::Current => Some(store.revision(&patch.task_id).map(|(_, rev)| rev)),
-            Base::Number(number) => Some(store.revision_at(&patch.task_id, number)),
+            Base::Written => patch.base_rev.clone(),
+            Base::Current => store.revision(&patch.task_id).map(|(_, rev)| rev),
+            // A revision that never was is one the task never had; that of a task that is not there is none.
+            Base::Number(number) => store
+                .revision(&patch.task_id)
+                .and_then(|_| store.revision_at(&patch.task_id, number).or_else(|| Hash::parse(NO_REVISION))),
         };
-        match found {
-            None => {}
-            Some(Some(rev)) => patch.base_rev = Some(rev),
-            Some(None) => return Err(Done::failed("a base that the task has had")),
-        }
+        patch.base_rev = found;
         let key = match key {
-            Some(key) => Some(Id::new(key).map_err(|error| Done::failed(format!("a key: {error}")))?),
+            Some(key) => Some(Id::new(key).map_err(|error| Stop::missing(format!("a key: {error}")))?),
             None => None,
         };
         let outcome = store.patch(&handle, &patch, key.as_ref());
@@ -125,12 +121,12 @@ impl World {
     }
 
     /// `approve` and `reject`: the decision by the name it was saved under, or by its id.
-    fn decide_held(&mut self, by: &Actor, task: &str, decision: &str, approve: bool) -> Result<Done, Done> {
+    fn decide_held(&mut self, by: &Actor, task: &str, decision: &str, approve: bool) -> Result<Done, Stop> {
         let handle = self.handle(by)?;
         let decision = match self.kept(decision) {
             Ok(Kept::Decision(id)) => id.clone(),
             _ if decision.starts_with("dec_") => decision.to_owned(),
-            _ => return Err(Done::failed(format!("no decision was kept as \"{decision}\""))),
+            _ => return Err(Stop::missing(format!("no decision was kept as \"{decision}\""))),
         };
         let verb = if approve { Verb::TaskApprove } else { Verb::TaskReject };
         let task = self.task(&handle, verb, task)?;
@@ -144,14 +140,14 @@ impl World {
     }
 
     /// A task's id; one that is none is refused and audited.
-    fn task(&self, handle: &AgentHandle, verb: Verb, task: &str) -> Result<TaskId, Done> {
+    fn task(&self, handle: &AgentHandle, verb: Verb, task: &str) -> Result<TaskId, Stop> {
         TaskId::new(task).ok_or_else(|| {
             let call = ToolCall::new(handle, verb).address(Address::Malformed);
-            both(&self.kernel.decide(&call)).at(task_address(task))
+            Stop::Refused(self.kernel.decide(&call))
         })
     }
 
-    fn view(&mut self, by: &Actor, task: &str) -> Result<Done, Done> {
+    fn view(&mut self, by: &Actor, task: &str) -> Result<Done, Stop> {
         let handle = self.handle(by)?;
         let task = self.task(&handle, Verb::TaskView, task)?;
         let outcome = self.records.store.view(&handle, &task);
@@ -162,7 +158,7 @@ impl World {
         Ok(done)
     }
 
-    fn events(&mut self, by: &Actor, task: &str) -> Result<Done, Done> {
+    fn events(&mut self, by: &Actor, task: &str) -> Result<Done, Stop> {
         let handle = self.handle(by)?;
         let task = self.task(&handle, Verb::TaskEvents, task)?;
         let outcome = self.records.store.events(&handle, &task);
@@ -176,7 +172,7 @@ impl World {
         Ok(done)
     }
 
-    fn watch_task(&mut self, by: &Actor, task: &str, name: &str) -> Result<Done, Done> {
+    fn watch_task(&mut self, by: &Actor, task: &str, name: &str) -> Result<Done, Stop> {
         let handle = self.handle(by)?;
         let task = self.task(&handle, Verb::TaskWatch, task)?;
         let outcome = self.records.store.watch(&handle, &task);
@@ -187,7 +183,7 @@ impl World {
         Ok(done)
     }
 
-    fn watch_cells(&mut self, by: &Actor, prefix: &str, name: &str) -> Result<Done, Done> {
+    fn watch_cells(&mut self, by: &Actor, prefix: &str, name: &str) -> Result<Done, Stop> {
         let handle = self.handle(by)?;
         let outcome = self.records.space.watch(&handle, prefix, ShareScope::Fleet);
         let done = Done::decided(&outcome.verdict()).at(cell_address(prefix));
@@ -197,9 +193,9 @@ impl World {
         Ok(done)
     }
 
-    fn next(&mut self, name: &str) -> Result<Done, Done> {
+    fn next(&mut self, name: &str) -> Result<Done, Stop> {
         let Some(watch) = self.records.watches.get_mut(name) else {
-            return Err(Done::failed(format!(
+            return Err(Stop::missing(format!(
                 "there is no watch \"{name}\": the step that makes it did not succeed"
             )));
         };
@@ -250,11 +246,11 @@ impl World {
     }
 
     /// The host's journal is whole; an agent's is an act of its own.
-    fn journal(&mut self, by: &Actor, task: &str) -> Result<Done, Done> {
+    fn journal(&mut self, by: &Actor, task: &str) -> Result<Done, Stop> {
         let mut bytes = Vec::new();
         let (mut done, written) = match by {
             Actor::Host => {
-                let task = TaskId::new(task).ok_or_else(|| Done::failed("a task's id"))?;
+                let task = TaskId::new(task).ok_or_else(|| Stop::missing("no task can have that id"))?;
                 (Done::host(), Some(self.records.store.journal(&task, &mut bytes)))
             }
             by => {
@@ -266,7 +262,7 @@ impl World {
         };
         match written {
             None => {}
-            Some(Err(error)) => return Err(Done::failed(error.to_string())),
+            Some(Err(error)) => return Err(Stop::missing(error.to_string())),
             Some(Ok(_)) => {
                 let verified = verify_journal(&bytes[..], &VerifyOptions::default());
                 done.answers.set("verifies", verified.is_ok());
@@ -281,12 +277,12 @@ impl World {
     }
 
     /// Loads into the store; the journal of a record that is there is loaded beside it, because nothing replaces a record.
-    fn load(&mut self, journal: &JournalSource) -> Result<Done, Done> {
+    fn load(&mut self, journal: &JournalSource) -> Result<Done, Stop> {
         let bytes = match journal {
             JournalSource::Text(json) => json.text.clone().into_bytes(),
-            JournalSource::Saved(name) => match self.kept(name).map_err(Done::failed)? {
+            JournalSource::Saved(name) => match self.kept(name).map_err(Stop::missing)? {
                 Kept::Journal(bytes) => bytes.clone(),
-                _ => return Err(Done::failed(format!("\"{name}\" is no journal"))),
+                _ => return Err(Stop::missing(format!("\"{name}\" is no journal"))),
             },
         };
         let mut done = Done::host();
@@ -305,7 +301,7 @@ impl World {
         Ok(done)
     }
 
-    fn put(&mut self, by: &Actor, key: &str, body: &Body) -> Result<Done, Done> {
+    fn put(&mut self, by: &Actor, key: &str, body: &Body) -> Result<Done, Stop> {
         let handle = self.handle(by)?;
         let body = self.body(by, body)?;
         Ok(written(self.records.space.put(&handle, key, &body)).at(cell_address(key)))
@@ -317,7 +313,7 @@ impl World {
         key: &str,
         body: &Body,
         (version, scope): (u64, Option<ShareScope>),
-    ) -> Result<Done, Done> {
+    ) -> Result<Done, Stop> {
         let handle = self.handle(by)?;
         let made = self.body(by, body)?;
         // The cell's scope is that of the body that goes into it, unless the step says otherwise.
@@ -325,7 +321,7 @@ impl World {
         Ok(written(self.records.space.cas(&handle, key, scope, version, &made)).at(cell_address(key)))
     }
 
-    fn get(&mut self, by: &Actor, key: &str, scope: Option<ShareScope>) -> Result<Done, Done> {
+    fn get(&mut self, by: &Actor, key: &str, scope: Option<ShareScope>) -> Result<Done, Stop> {
         let handle = self.handle(by)?;
         let outcome = self.records.space.get(&handle, key, scope.unwrap_or(ShareScope::Fleet));
         let mut done = Done::decided(&outcome.verdict()).at(cell_address(key));
@@ -352,13 +348,13 @@ impl World {
         key: &str,
         version: u64,
         scope: Option<ShareScope>,
-    ) -> Result<Done, Done> {
+    ) -> Result<Done, Stop> {
         let handle = self.handle(by)?;
         let scope = scope.unwrap_or(ShareScope::Fleet);
         Ok(written(self.records.space.delete(&handle, key, scope, version)).at(cell_address(key)))
     }
 
-    fn list(&mut self, by: &Actor, prefix: &str, scope: Option<ShareScope>) -> Result<Done, Done> {
+    fn list(&mut self, by: &Actor, prefix: &str, scope: Option<ShareScope>) -> Result<Done, Stop> {
         let handle = self.handle(by)?;
         let outcome = self.records.space.list(&handle, prefix, scope.unwrap_or(ShareScope::Fleet));
         let mut done = Done::decided(&outcome.verdict()).at(cell_address(prefix));
@@ -370,6 +366,9 @@ impl World {
         Ok(done)
     }
 }
+
+/// A digest that no revision has.
+const NO_REVISION: &str = "sha256:0000000000000000000000000000000000000000000000000000000000000000";
 
 fn task_address(task: &str) -> String {
     format!("task:{task:?}")
@@ -412,7 +411,7 @@ fn made(done: &mut Done, made: Result<(), SharedTaskError>) {
 
 /// Whether the act was permitted, and what the merge made of it.
 fn patched(outcome: Outcome<Patched>) -> Done {
-    let mut done = Done::verdict("act", &outcome.verdict());
+    let mut done = both(&outcome.verdict());
     let Some(Patched { result, revision }) = outcome.allowed() else {
         return done;
     };

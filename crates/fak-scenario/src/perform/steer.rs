@@ -5,7 +5,10 @@ use std::collections::HashMap;
 use fak_a2achan::{Correction, CorrectionRequest, Delivery, NextAction, WorkerStatus};
 use fak_abi::Digest;
 
-use super::{done::Done, world::World};
+use super::{
+    done::{Done, Stop},
+    world::World,
+};
 use crate::act::{ActionSpec, Actor, CorrectionSpec, StatusSpec};
 
 /// What steps have kept of corrections.
@@ -18,7 +21,7 @@ pub(super) struct Steering {
 }
 
 impl World {
-    pub(super) fn status_of(&mut self, by: &Actor, spec: &StatusSpec) -> Result<Done, Done> {
+    pub(super) fn status_of(&mut self, by: &Actor, spec: &StatusSpec) -> Result<Done, Stop> {
         let endpoint = self.endpoint(by)?;
         let me = endpoint.agent().principal().id().as_str().to_owned();
         let status = WorkerStatus {
@@ -39,7 +42,7 @@ impl World {
         Ok(done)
     }
 
-    pub(super) fn correct(&mut self, by: &Actor, spec: &CorrectionSpec, name: &str) -> Result<Done, Done> {
+    pub(super) fn correct(&mut self, by: &Actor, spec: &CorrectionSpec, name: &str) -> Result<Done, Stop> {
         let endpoint = self.endpoint(by)?;
         let me = endpoint.agent().principal().id().as_str().to_owned();
         let current = || self.steering.statuses.get(&spec.worker_id).map(Digest::to_string);
@@ -62,7 +65,7 @@ impl World {
         Ok(done)
     }
 
-    pub(super) fn receive_correction(&mut self, by: &Actor, name: &str) -> Result<Done, Done> {
+    pub(super) fn receive_correction(&mut self, by: &Actor, name: &str) -> Result<Done, Stop> {
         let endpoint = self.endpoint(by)?;
         Ok(match endpoint.try_receive_correction() {
             Delivery::Message(received) => {
@@ -76,7 +79,7 @@ impl World {
     }
 
     /// Acknowledges a correction with what the worker does next.
-    pub(super) fn ack(&mut self, by: &Actor, action: &ActionSpec, name: &str) -> Result<Done, Done> {
+    pub(super) fn ack(&mut self, by: &Actor, action: &ActionSpec, name: &str) -> Result<Done, Stop> {
         let endpoint = self.endpoint(by)?;
         let correction = self.correction(name)?;
         let next = correction.next_action(&action.summary);
@@ -94,7 +97,7 @@ impl World {
         Ok(Done::decided(&receipt.verdict).at(correction.correction_id.clone()))
     }
 
-    pub(super) fn observe(&mut self, by: &Actor, name: &str) -> Result<Done, Done> {
+    pub(super) fn observe(&mut self, by: &Actor, name: &str) -> Result<Done, Stop> {
         let endpoint = self.endpoint(by)?;
         let correction = self.correction(name)?;
         let observation = endpoint.observe(&correction.correction_id);
@@ -104,11 +107,11 @@ impl World {
         Ok(done)
     }
 
-    fn correction(&self, name: &str) -> Result<Correction, Done> {
+    fn correction(&self, name: &str) -> Result<Correction, Stop> {
         self.steering
             .corrections
             .get(name)
             .cloned()
-            .ok_or_else(|| Done::failed(format!("no correction is known as \"{name}\"")))
+            .ok_or_else(|| Stop::missing(format!("no correction is known as \"{name}\"")))
     }
 }

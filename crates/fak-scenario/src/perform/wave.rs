@@ -11,7 +11,7 @@ use fak_comm::{
 use serde_json::{Map, Value};
 
 use super::{
-    done::Done,
+    done::{Done, Stop},
     world::{Kept, World},
 };
 use crate::act::{Actor, Body, Claim, Colours, MemberSpec, WaveAct};
@@ -70,10 +70,10 @@ impl World {
             WaveAct::Release { name } => self.release(by, name),
             WaveAct::Check { name, path } => self.check(by, name, path),
         }
-        .unwrap_or_else(|done| done)
+        .unwrap_or_else(Done::from)
     }
 
-    fn group(&mut self, name: &str, members: &[MemberSpec], wave: Option<&str>) -> Result<Done, Done> {
+    fn group(&mut self, name: &str, members: &[MemberSpec], wave: Option<&str>) -> Result<Done, Stop> {
         let group = match group_of(name, members, wave) {
             Ok(group) => group,
             Err(error) => return Ok(wrong(&error)),
@@ -91,18 +91,18 @@ impl World {
         Ok(done.at(format!("group:{name:?}")))
     }
 
-    pub(super) fn communicator(&self, name: &str) -> Result<Communicator, Done> {
+    pub(super) fn communicator(&self, name: &str) -> Result<Communicator, Stop> {
         self.waves.groups.get(name).cloned().ok_or_else(|| never("group", name))
     }
 
-    fn broadcast(&mut self, by: &Actor, group: &str, body: &Body) -> Result<Done, Done> {
+    fn broadcast(&mut self, by: &Actor, group: &str, body: &Body) -> Result<Done, Stop> {
         let group = self.communicator(group)?;
         let handle = self.handle(by)?;
         let body = self.body(by, body)?;
         Ok(delivered(group.ibroadcast(&handle, &body)).at(address(&group)))
     }
 
-    fn scatter(&mut self, by: &Actor, group: &str, bodies: &[Body]) -> Result<Done, Done> {
+    fn scatter(&mut self, by: &Actor, group: &str, bodies: &[Body]) -> Result<Done, Stop> {
         let group = self.communicator(group)?;
         let handle = self.handle(by)?;
         let goals = self.bodies(by, bodies)?;
@@ -119,7 +119,7 @@ impl World {
         group: &str,
         outputs: &[Body],
         (reduce, scores): (&str, &[f64]),
-    ) -> Result<Done, Done> {
+    ) -> Result<Done, Stop> {
         let group = self.communicator(group)?;
         let handle = self.handle(by)?;
         let parts = self.bodies(by, outputs)?;
@@ -130,7 +130,7 @@ impl World {
             Err(error) => wrong(&error),
             Ok(Collective::Refuse(refusal)) => refused(&refusal),
             Ok(Collective::Allow { mut value, .. }) => match value.try_complete() {
-                None => return Err(Done::failed("an engine that answers at once")),
+                None => return Err(Stop::missing("its engine did not answer at once")),
                 Some(Collective::Refuse(refusal)) => refused(&refusal),
                 Some(collective @ Collective::Allow { .. }) => {
                     let mut done = Done::decided(&collective.verdict());
@@ -145,11 +145,11 @@ impl World {
     }
 
     /// One body a rank.
-    fn bodies(&mut self, by: &Actor, bodies: &[Body]) -> Result<Vec<Ref>, Done> {
-        bodies.iter().map(|body| self.body(by, body).map_err(Done::from)).collect()
+    fn bodies(&mut self, by: &Actor, bodies: &[Body]) -> Result<Vec<Ref>, Stop> {
+        bodies.iter().map(|body| self.body(by, body)).collect()
     }
 
-    fn barrier(&mut self, by: &Actor, group: &str, name: &str) -> Result<Done, Done> {
+    fn barrier(&mut self, by: &Actor, group: &str, name: &str) -> Result<Done, Stop> {
         let group = self.communicator(group)?;
         let opened = match by {
             Actor::Host => Outcome::Allow { value: self.waves.comm.barrier(group.group().clone()), by: "" },
@@ -166,11 +166,11 @@ impl World {
         })
     }
 
-    fn opened(&self, name: &str) -> Result<Barrier, Done> {
+    fn opened(&self, name: &str) -> Result<Barrier, Stop> {
         self.waves.barriers.get(name).cloned().ok_or_else(|| never("barrier", name))
     }
 
-    fn status(&self, name: &str) -> Result<Done, Done> {
+    fn status(&self, name: &str) -> Result<Done, Stop> {
         let barrier = self.opened(name)?;
         Ok(report(Done::host(), &barrier).at(format!("group:{}", barrier.group().name().quoted())))
     }
@@ -181,7 +181,7 @@ impl World {
         barrier: &str,
         member: &str,
         evidence: Option<&str>,
-    ) -> Result<Done, Done> {
+    ) -> Result<Done, Stop> {
         let barrier = self.opened(barrier)?;
         let handle = self.handle(by)?;
         let group = barrier.group();
@@ -205,7 +205,7 @@ impl World {
         Ok(report(done, &barrier).at(format!("group:{}", group.name().quoted())))
     }
 
-    fn depart(&mut self, by: &Actor, barrier: &str, member: &str) -> Result<Done, Done> {
+    fn depart(&mut self, by: &Actor, barrier: &str, member: &str) -> Result<Done, Stop> {
         let barrier = self.opened(barrier)?;
         let handle = self.handle(by)?;
         let done = Done::decided(&barrier.depart(&handle, &id(member)?));
@@ -218,14 +218,14 @@ impl World {
         group: &str,
         colours: &Colours,
         lease: Option<u64>,
-    ) -> Result<Done, Done> {
+    ) -> Result<Done, Stop> {
         let group = self.communicator(group)?;
         let table: HashMap<String, Id> = match colours {
             Colours::Lane => HashMap::new(),
             Colours::Table(table) => table
                 .iter()
                 .map(|(member, colour)| Ok((member.clone(), id(colour)?)))
-                .collect::<Result<_, Done>>()?,
+                .collect::<Result<_, Stop>>()?,
         };
         let colour = |member: &'_ Member| match colours {
             Colours::Lane => member.lane().cloned(),
@@ -264,7 +264,7 @@ impl World {
         Ok(done.at(address(&group)))
     }
 
-    fn lease(&mut self, by: &Actor, claim: &Claim, ttl_ms: u64, name: &str) -> Result<Done, Done> {
+    fn lease(&mut self, by: &Actor, claim: &Claim, ttl_ms: u64, name: &str) -> Result<Done, Stop> {
         let handle = self.handle(by)?;
         let ttl = Duration::from_millis(ttl_ms);
         let (leased, at) = match claim {
@@ -292,13 +292,13 @@ impl World {
     }
 
     /// A lease by name, and who uses it: its holder unless the step says otherwise.
-    fn held(&mut self, by: &Actor, name: &str) -> Result<(Held, AgentHandle), Done> {
+    fn held(&mut self, by: &Actor, name: &str) -> Result<(Held, AgentHandle), Stop> {
         let held = self.waves.leases.get(name).cloned().ok_or_else(|| never("lease", name))?;
         let by = if *by == Actor::Host { held.holder.clone() } else { by.clone() };
         Ok((held, self.handle(&by)?))
     }
 
-    fn renew(&mut self, by: &Actor, name: &str) -> Result<Done, Done> {
+    fn renew(&mut self, by: &Actor, name: &str) -> Result<Done, Stop> {
         let (held, handle) = self.held(by, name)?;
         let renewed = self.waves.arbiter.renew(&handle, &held.lease, held.ttl);
         let done = self.leased(&renewed, &held);
@@ -308,12 +308,12 @@ impl World {
         Ok(done)
     }
 
-    fn release(&mut self, by: &Actor, name: &str) -> Result<Done, Done> {
+    fn release(&mut self, by: &Actor, name: &str) -> Result<Done, Stop> {
         let (held, handle) = self.held(by, name)?;
         Ok(self.leased(&self.waves.arbiter.release(&handle, &held.lease), &held))
     }
 
-    fn check(&mut self, by: &Actor, name: &str, path: &str) -> Result<Done, Done> {
+    fn check(&mut self, by: &Actor, name: &str, path: &str) -> Result<Done, Stop> {
         let (held, handle) = self.held(by, name)?;
         Ok(self.leased(&self.waves.arbiter.check(&handle, &held.lease, path), &held))
     }
@@ -350,12 +350,12 @@ impl World {
 }
 
 /// Something a step refers to was never made.
-fn never(what: &str, name: &str) -> Done {
-    Done::failed(format!("there is no {what} \"{name}\": the step that makes it did not succeed"))
+fn never(what: &str, name: &str) -> Stop {
+    Stop::missing(format!("there is no {what} \"{name}\": the step that makes it did not succeed"))
 }
 
-fn id(text: &str) -> Result<Id, Done> {
-    Id::new(text).map_err(|error| Done::failed(error.to_string()))
+fn id(text: &str) -> Result<Id, Stop> {
+    Id::new(text).map_err(|error| Stop::missing(error.to_string()))
 }
 
 /// An error of the layer, as `kind: text`.
@@ -427,7 +427,7 @@ fn delivered(collective: Collective<PendingDelivery>) -> Done {
             done.answers.set("delivered", delivered);
             done
         }
-        None => Done::failed("an engine that answers at once"),
+        None => Done::failed("its engine did not answer at once"),
     }
 }
 

@@ -4,8 +4,8 @@ use std::{collections::HashMap, sync::Arc, time::Duration};
 
 use fak_a2achan::Message;
 use fak_abi::{
-    AgentHandle, CapSet, Claim, Id, PrincipalSpec, Ref, ShareScope, Taint, Testimony, Ticket, ToolCall,
-    Verdict, WitnessResolver,
+    AgentHandle, AttachError, CapSet, Claim, Id, PrincipalSpec, Ref, ShareScope, Taint, Testimony, Ticket,
+    ToolCall, WitnessResolver,
 };
 use fak_adjudicate::{
     Kernel, KernelLimits, ManualClock, PolicyRung, Pool, PoolOptions, Rank, RateLimit, RateOptions, RateRung,
@@ -16,7 +16,7 @@ use fak_sharedtask::SharedTaskError;
 use super::{
     Performance,
     channel::Channels,
-    done::Done,
+    done::Stop,
     exchange::Exchanges,
     log::{Log, Tally},
     record::Records,
@@ -74,14 +74,6 @@ impl WitnessResolver for HostWitness {
             _ => Testimony::Abstain,
         }
     }
-}
-
-/// Why a body could not be made: the kernel's refusal, or something that was never kept.
-pub(super) enum Unmade {
-    /// Its widening was refused; that is the step's verdict.
-    Refused(Verdict),
-    /// It refers to nothing.
-    Missing(String),
 }
 
 impl World {
@@ -166,9 +158,15 @@ impl World {
     /// Attaches an agent of the scenario; its handle replaces that of an earlier incarnation.
     pub(super) fn attach(&mut self, name: &str) -> Result<(), String> {
         let spec = self.specs.get(name).cloned().ok_or_else(|| format!("unknown agent \"{name}\""))?;
-        let handle = self.kernel.attach(spec).map_err(|error| error.to_string())?;
+        let handle = self.kernel.attach(spec).map_err(|error| attach_error(&error))?;
         self.handles.insert(name.to_owned(), handle);
         Ok(())
+    }
+
+    /// Detaches an agent of the scenario. Its handle stays, and does nothing any more.
+    pub(super) fn detach(&self, name: &str) -> Result<(), String> {
+        let spec = self.specs.get(name).ok_or_else(|| format!("unknown agent \"{name}\""))?;
+        self.kernel.detach(&spec.id).map_err(|error| attach_error(&error))
     }
 
     /// Writes the audit log so far.
@@ -182,15 +180,15 @@ impl World {
     }
 
     /// The handle that acts: that of an agent, also after it was detached, or a stranger's.
-    pub(super) fn handle(&mut self, actor: &Actor) -> Result<AgentHandle, Done> {
+    pub(super) fn handle(&mut self, actor: &Actor) -> Result<AgentHandle, Stop> {
         match actor {
             Actor::Agent(name) => self
                 .handles
                 .get(name)
                 .cloned()
-                .ok_or_else(|| Done::failed(format!("agent \"{name}\" was never attached"))),
-            Actor::Stranger(name) => self.stranger(name).map_err(Done::failed),
-            Actor::Host => Err(Done::failed("an agent to perform it")),
+                .ok_or_else(|| Stop::missing(format!("agent \"{name}\" was never attached"))),
+            Actor::Stranger(name) => self.stranger(name).map_err(Stop::missing),
+            Actor::Host => Err(Stop::missing("nobody performs it; say who with \"by\"")),
         }
     }
 
@@ -238,27 +236,26 @@ impl World {
     }
 
     /// Makes a body: its bytes by its owner, widened by its owner, labelled by the host, in this order.
-    pub(super) fn body(&mut self, by: &Actor, body: &Body) -> Result<Ref, Unmade> {
-        let missing = |done: Done| Unmade::Missing(done.why());
+    pub(super) fn body(&mut self, by: &Actor, body: &Body) -> Result<Ref, Stop> {
         let maker = match &body.owner {
-            Some(owner) => self.handle(&Actor::Agent(owner.clone())).map_err(missing)?,
-            None => self.handle(by).map_err(missing)?,
+            Some(owner) => self.handle(&Actor::Agent(owner.clone()))?,
+            None => self.handle(by)?,
         };
         let mut made = match &body.source {
             Source::Bytes(bytes) => maker.mint(bytes.clone()),
-            Source::Saved(name) => self.value(name).map_err(Unmade::Missing)?,
+            Source::Saved(name) => self.value(name).map_err(Stop::missing)?,
         };
         if let Some(scope) = body.scope.filter(|scope| *scope != ShareScope::Agent) {
             let outcome = maker.widen(&made, scope);
             made = match outcome {
                 fak_abi::Outcome::Allow { value, .. } => value,
-                fak_abi::Outcome::Refuse(verdict) => return Err(Unmade::Refused(verdict)),
+                fak_abi::Outcome::Refuse(verdict) => return Err(Stop::Refused(verdict)),
             };
         }
         match body.taint {
-            Some(taint) => {
-                self.label(&made, taint).ok_or_else(|| Unmade::Missing("a value of this kernel".to_owned()))
-            }
+            Some(taint) => self
+                .label(&made, taint)
+                .ok_or_else(|| Stop::Missing("the value is of another kernel".to_owned())),
             None => Ok(made),
         }
     }
@@ -269,21 +266,23 @@ impl World {
     }
 
     /// The value of a `body` or `ref`.
-    pub(super) fn subject(&mut self, by: &Actor, subject: &Subject) -> Result<Ref, Unmade> {
+    pub(super) fn subject(&mut self, by: &Actor, subject: &Subject) -> Result<Ref, Stop> {
         match subject {
             Subject::Body(body) => self.body(by, body),
-            Subject::Saved(name) => self.value(name).map_err(Unmade::Missing),
+            Subject::Saved(name) => self.value(name).map_err(Stop::missing),
         }
     }
 }
 
-impl From<Unmade> for Done {
-    fn from(unmade: Unmade) -> Self {
-        match unmade {
-            Unmade::Refused(verdict) => Self::decided(&verdict),
-            Unmade::Missing(why) => Self::failed(why),
-        }
-    }
+/// Why an agent could not be attached or detached, as `kind: text`.
+fn attach_error(error: &AttachError) -> String {
+    let kind = match error {
+        AttachError::Id(_) => "id",
+        AttachError::Trace(_) => "trace",
+        AttachError::Absent(_) => "absent",
+        _ => "attach",
+    };
+    format!("{kind}: {error}")
 }
 
 /// What stands before the steps cannot be set up.

@@ -200,6 +200,12 @@ fn what_stands_before_the_steps() {
         &expect![[r#"x.json:3:47: topology/edges/0/1: unknown agent "alhpa", did you mean "alpha"?"#]],
     );
     check(
+        &top(r#""lanes": {"file": "no-such.toml"}"#),
+        &expect![[
+            r#"x.json:3:19: lanes/file: cannot read "no-such.toml": No such file or directory (os error 2)"#
+        ]],
+    );
+    check(
         &top(r#""policy": {"file": "../../etc/passwd"}"#),
         &expect![[
             r#"x.json:3:20: policy/file: the path "../../etc/passwd" climbs out of the scenario's folder; move the file there, or run with --allow-outside"#
@@ -229,6 +235,23 @@ fn a_file_that_cannot_be_read() {
     std::fs::create_dir_all(&empty).unwrap();
     let error = fak_scenario::find(&empty).unwrap_err().to_string();
     assert!(error.starts_with("no scenario in "), "{error}");
+    // In a folder what is plainly something else is passed over; what cannot be read is not.
+    let mixed = folder.join("mixed");
+    std::fs::create_dir_all(mixed.join("deep")).unwrap();
+    for (name, text) in [
+        ("a.json", "{\"schema\": \"fak.scenario.v1\"}"),
+        ("b.json", "{\"schema\": \"fak.scenario.v9\", \"steps\": []}"),
+        ("deep/c.json", "{\"torn"),
+        ("policy.json", "{\"version\": 1}"),
+        ("journal.json", "{\"schema\": \"fak.shared-task-journal.v1\"}"),
+        ("notes.txt", "no scenario"),
+    ] {
+        std::fs::write(mixed.join(name), text).unwrap();
+    }
+    let found = fak_scenario::find(&mixed).unwrap();
+    let names: Vec<_> =
+        found.iter().map(|path| path.strip_prefix(&mixed).unwrap().to_str().unwrap()).collect();
+    assert_eq!(names, ["a.json", "b.json", "deep/c.json"]);
     std::fs::remove_dir_all(&folder).unwrap();
 }
 
@@ -263,4 +286,35 @@ fn a_patch_is_read_as_strictly_as_the_step_around_it() {
             r#"x.json:8:22: step 1 (patch): patch/ops/0/op: expected one of "append", "replace", "remove" (did you mean "replace")"#
         ]],
     );
+}
+
+/// Files are looked up beside the scenario; what leads out of its folder, by name or by link, needs leave.
+#[test]
+fn files_outside_the_folder_need_leave() {
+    let root = std::env::temp_dir().join(format!("fak-scenario-outside-{}", std::process::id()));
+    let inside = root.join("inside");
+    std::fs::create_dir_all(&inside).unwrap();
+    std::fs::write(root.join("policy.toml"), "version = 1\n").unwrap();
+    std::fs::write(inside.join("own.toml"), "version = 1\n").unwrap();
+    let load = |file: &str, reach| {
+        let text = format!(
+            "{{\"schema\": \"fak.scenario.v1\", \"name\": \"n\", \"policy\": {{\"file\": \"{file}\"}}, \"steps\": []}}"
+        );
+        Scenario::parse(text.as_bytes(), &inside.join("s.json"), reach).map(drop)
+    };
+    load("own.toml", Reach::Folder).unwrap();
+    load("../inside/own.toml", Reach::Anywhere).unwrap();
+    load("../policy.toml", Reach::Anywhere).unwrap();
+    for climbing in ["../policy.toml", "../inside/own.toml", "/etc/hostname"] {
+        let error = load(climbing, Reach::Folder).unwrap_err().to_string();
+        assert!(error.contains("climbs out of the scenario's folder"), "{error}");
+    }
+    #[cfg(unix)]
+    {
+        std::os::unix::fs::symlink(root.join("policy.toml"), inside.join("link.toml")).unwrap();
+        let error = load("link.toml", Reach::Folder).unwrap_err().to_string();
+        assert!(error.contains("climbs out of the scenario's folder"), "{error}");
+        load("link.toml", Reach::Anywhere).unwrap();
+    }
+    std::fs::remove_dir_all(&root).unwrap();
 }

@@ -77,3 +77,55 @@ fn neither_log_nor_explanation_quotes_a_body() {
     }
     std::fs::remove_dir_all(&folder).unwrap();
 }
+
+/// What the schema refuses, the reader refuses.
+#[test]
+fn every_negative_scenario_is_refused() {
+    let mut seen = 0;
+    for path in find(&folder("negative")).unwrap() {
+        let fixture: serde_json::Value = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
+        if fixture["schema"] == "fak.scenario.v1" {
+            let text = fixture["value"].to_string();
+            let read = Scenario::parse(text.as_bytes(), &path, Reach::Folder);
+            assert!(read.is_err(), "{} is read", path.display());
+            seen += 1;
+        }
+    }
+    assert!(seen > 20, "{seen}");
+}
+
+/// §8: whatever is cut out of or written over a scenario, reading it answers, and what still reads can be performed.
+#[test]
+fn mutilated_scenarios_are_answered() {
+    let mut random = 0x2545_f491_4f6c_dd1d_u64;
+    let mut next = |below: usize| {
+        random ^= random << 13;
+        random ^= random >> 7;
+        random ^= random << 17;
+        usize::try_from(random % below as u64).unwrap()
+    };
+    let junk = [b'"', b'{', b'}', b'[', b']', b',', b':', b'0', b'-', b'\\', b' ', 0xff, b'@', b'?'];
+    let mut read = 0;
+    for scenario in all("scenarios").iter().chain(&all("incidents")) {
+        let text = std::fs::read(scenario.path()).unwrap();
+        for _ in 0..20 {
+            let mut text = text.clone();
+            match next(3) {
+                0 => text.truncate(next(text.len())),
+                1 => {
+                    let at = next(text.len());
+                    text[at] = junk[next(junk.len())];
+                }
+                _ => {
+                    let (from, length) = (next(text.len()), next(40));
+                    text.drain(from..(from + length).min(text.len()));
+                }
+            }
+            if let Ok(scenario) = Scenario::parse(&text, scenario.path(), Reach::Folder) {
+                read += 1;
+                scenario.perform(&Performance::default()).ok();
+            }
+        }
+    }
+    assert!(read > 100, "{read}: the mutilations are too coarse");
+}

@@ -1,6 +1,7 @@
 //! The small words envelopes are made of: identifiers, digests as written, closed vocabularies, and the limits (§5.6, §8).
 
 use std::fmt;
+use std::str::FromStr;
 use std::sync::Arc;
 
 use fak_abi::json::{self, Cursor};
@@ -104,6 +105,18 @@ impl Hash {
     }
 }
 
+impl FromStr for Hash {
+    type Err = HashFormError;
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        Self::parse(text).ok_or(HashFormError)
+    }
+}
+
+/// Text that is no digest, not even a short one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("not a digest: expected \"sha256:\" and at least one character")]
+pub struct HashFormError;
+
 impl From<Digest> for Hash {
     fn from(digest: Digest) -> Self {
         Self::Full(digest)
@@ -123,6 +136,14 @@ impl fmt::Debug for Hash {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self, f)
     }
+}
+
+/// Text that is no id of this kind. It does not repeat the text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("not an id: expected {prefix:?} and up to 256 bytes of letters, digits, \"_\", \".\" or \"-\"")]
+pub struct IdFormError {
+    /// What it would have to start with.
+    pub prefix: &'static str,
 }
 
 macro_rules! prefixed_id {
@@ -154,6 +175,13 @@ macro_rules! prefixed_id {
             #[must_use]
             pub fn as_str(&self) -> &str {
                 &self.0
+            }
+        }
+
+        impl FromStr for $name {
+            type Err = IdFormError;
+            fn from_str(text: &str) -> Result<Self, Self::Err> {
+                Self::new(text).ok_or(IdFormError { prefix: $prefix })
             }
         }
 

@@ -332,9 +332,15 @@ pub(super) fn sees_all(sight: &Sight, patch: &Patch, plan: &Plan) -> bool {
 }
 
 fn refused(refusal: ActRefusal) -> Ended {
+    let (reason, site) = refusal_of(refusal);
+    Ended::Refuse(reason, site)
+}
+
+/// How the store refuses what a merge may not say.
+pub(super) fn refusal_of(refusal: ActRefusal) -> (Reason, fak_abi::SiteInfo) {
     match refusal {
-        ActRefusal::HiddenBody => Ended::Refuse(Reason::TrustViolation, HIDDEN_BODY),
-        ActRefusal::Oversize => Ended::Refuse(Reason::Oversize, OVERSIZE),
+        ActRefusal::HiddenBody => (Reason::TrustViolation, HIDDEN_BODY),
+        ActRefusal::Oversize => (Reason::Oversize, OVERSIZE),
     }
 }
 
@@ -375,4 +381,92 @@ fn wake(mut slot: parking_lot::MutexGuard<'_, Slot>, news: bool) {
     let waiting = if news { slot.waiting() } else { Vec::new() };
     parking_lot::MutexGuard::unlock_fair(slot);
     waiting.iter().for_each(std::task::Waker::wake_by_ref);
+}
+
+#[cfg(test)]
+mod tests {
+    use fak_abi::Timestamp;
+    use shuttle::sync::{Arc as Shared, Mutex as Checked};
+
+    use super::*;
+    use crate::envelope::Limits;
+    use crate::rules::Rules;
+    use crate::task::Task;
+
+    fn slot() -> Slot {
+        let record = r#"{"schema": "fak.shared-task.v1", "task_id": "task_t", "state": "working", "title": "t",
+            "body_ref": {"kind": "cas", "digest": "sha256:b", "bytes": 1, "taint": "tainted", "scope": "fleet",
+            "durability": "session"}, "artifacts": [], "notes": [], "open_decisions": [{"decision_id": "dec_a",
+            "state": "open", "reason": ""}], "updated_by": {"kind": "agent", "id": "a"}, "updated_at": ""}"#;
+        Slot::new(Task::new(Record::draft(record.as_bytes(), &Limits::default()).unwrap()))
+    }
+
+    /// I04 under a concurrency checker: in every interleaving exactly one of the claims on one base wins.
+    #[test]
+    fn i04_one_claim_wins_in_every_interleaving() {
+        shuttle::check_random(|| assert_eq!(race(0..4), 1), 500);
+    }
+
+    /// I05 and I06 under a concurrency checker: an append beside claims is never lost, and never blocked by one.
+    #[test]
+    fn i05_an_append_survives_every_interleaving() {
+        shuttle::check_random(
+            || {
+                // A claim wins unless the append came first and made its base stale.
+                let won = race(1..5);
+                assert!((1..=2).contains(&won), "{won}");
+            },
+            500,
+        );
+    }
+
+    /// Runs the writers at once; how many were accepted. Writer 4 appends, the others claim.
+    fn race(writers: std::ops::Range<usize>) -> usize {
+        let appends = writers.contains(&4);
+        let slot = Shared::new(Checked::new(slot()));
+        let base = slot.lock().unwrap().task.current().rev.clone();
+        let threads: Vec<_> = writers
+            .map(|i| {
+                let (slot, base) = (Shared::clone(&slot), base.clone());
+                shuttle::thread::spawn(move || act(&slot, &base, i))
+            })
+            .collect();
+        let won = threads.into_iter().map(|thread| usize::from(thread.join().unwrap())).sum();
+        let open = slot.lock().unwrap();
+        assert_eq!((open.task.number(), open.task.decisions.len()), (won, 1 + usize::from(appends)));
+        assert_eq!(open.task.record().computed_rev(), open.task.current().rev);
+        won
+    }
+
+    /// One act as the store performs it: merge and commit under one lock.
+    fn act(slot: &Checked<Slot>, base: &Hash, i: usize) -> bool {
+        let op = if i == 4 {
+            r#"{"op": "append", "path": "/open_decisions", "value": {"decision_id": "dec_b", "state": "s", "reason": ""}}"#
+                .to_owned()
+        } else {
+            format!(r#"{{"op": "replace", "path": "/open_decisions/dec_a/state", "value": "mine {i}"}}"#)
+        };
+        let text = format!(
+            r#"{{"schema": "fak.shared-patch.v1", "task_id": "task_t", "base_rev": "{base}", "actor": {{"kind": "agent",
+            "id": "a"}}, "scope": "public", "durability": "session", "ops": [{op}], "message": ""}}"#
+        );
+        let patch = Patch::parse(text.as_bytes(), &Limits::default()).unwrap();
+        let rules = Rules { max_scope: fak_abi::ShareScope::Public, ..Rules::default() };
+        let plan = Plan::new(&patch, &rules.limits, &|_| false);
+        let sight = Sight::host();
+        shuttle::thread::yield_now();
+        let mut slot = slot.lock().unwrap();
+        let terms = Terms { rules: &rules, sight: &sight, approved: false, now: Timestamp::default() };
+        match merge(&slot.task, &patch, &plan, &terms) {
+            Merged::Accept(prepared, taint) => {
+                commit(&mut slot, &patch, &plan, prepared, taint);
+                true
+            }
+            Merged::Stop(stop) => {
+                assert_eq!(stop.reason, MergeReason::StaleBase);
+                false
+            }
+            Merged::Refuse(refusal) => panic!("{refusal:?}"),
+        }
+    }
 }

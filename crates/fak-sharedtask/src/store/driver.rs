@@ -32,9 +32,6 @@ sites! {
     CAPABILITY: "sharedtask/capability", "§2.8",
         "an act whose capability is not granted",
         "ask the host to grant sharedtask.read, sharedtask.write or sharedtask.approve";
-    TASK_ID: "sharedtask/task-id", "§4.1",
-        "an act on a record whose id is none",
-        "name a record: `task_` and at least one more character, without control characters";
     DOMAIN: "sharedtask/domain", "§5.2",
         "an act by a principal of neither the store's fleet nor its tenant",
         "this store serves others: use the store of your own fleet or tenant";
@@ -59,6 +56,9 @@ sites! {
     OVERSIZE: "sharedtask/oversize", "§8",
         "a patch after which the record or one of its lists would pass its limit",
         "move content into bodies and artifacts, which records only refer to";
+    ADDRESS: "sharedtask/address", "§5.2",
+        "an act on something that is no id of a record",
+        "name the record by \"task_\" and letters, digits, \"_\", \".\" or \"-\"";
     MALFORMED: "sharedtask/malformed", "§3.2",
         "a patch that a rung has changed into something that is none",
         "the host has to correct the rung that transforms patches";
@@ -105,7 +105,7 @@ impl Adjudicator for Floor {
         let Some(act) = call.tool().act() else { return Opinion::Defer };
         let deny = |reason, site: Site| Opinion::deny(reason, site);
         if call.target() == Address::Malformed {
-            return deny(Reason::Malformed, TASK_ID.site());
+            return deny(Reason::Malformed, ADDRESS.site());
         }
         if !call.caps().holds(act.capability()) {
             return deny(Reason::DefaultDeny, CAPABILITY.site());

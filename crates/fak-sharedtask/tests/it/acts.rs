@@ -372,6 +372,43 @@ fn creating_as_an_agent_refuses_what_a_patch_would() {
     assert!(create(&|_| ()).allowed().unwrap().is_err());
 }
 
+/// Explaining says what performing would answer, and performs nothing (§3.5).
+#[test]
+fn explanations_agree_with_the_acts_and_change_nothing() {
+    let world = with_approval(ApprovalRule::Path("/title".to_owned()));
+    let (agent, other, boss) = (world.agent("a"), world.agent("b"), world.human("boss"));
+    let powerless = world.kernel.attach(PrincipalSpec::agent(id("p")).fleet(id("f"))).unwrap();
+    let forged = patch(&other, &world.rev(), "fleet", json!([note(&other, "n", "fleet")]));
+    let held = patch(&agent, &world.rev(), "fleet", json!([replace("/title", "x")]));
+    let decision = decision_of(&world.store.patch(&agent, &held, None).allowed().unwrap());
+    let before = world.store.record(&task()).unwrap();
+    for (who, patch) in [(&agent, &forged), (&other, &forged), (&powerless, &forged), (&agent, &held)] {
+        let explained = world.store.explain_patch(who, patch);
+        assert_eq!(world.store.record(&task()).unwrap(), before);
+        let expected =
+            if std::ptr::eq(who, &other) { None } else { refused(&world.store.patch(who, patch, None)) };
+        assert_eq!(explained.verdict.reason(), expected, "{explained}");
+        assert_eq!(explained.site.is_some(), expected.is_some(), "{explained}");
+    }
+    for (who, name) in [(&agent, &*decision), (&boss, "dec_none"), (&boss, &*decision)] {
+        let explained = world.store.explain_decision(who, &task(), name, true);
+        let expected = refused(&world.store.approve(who, &task(), name));
+        assert_eq!(explained.verdict.reason(), expected, "{explained}");
+    }
+    let nowhere = fak_sharedtask::TaskId::new("task_none").unwrap();
+    let explained = world.store.explain_read(&agent, Act::TaskView, &nowhere);
+    assert_eq!(explained.verdict.reason(), Some(Reason::Misroute), "{explained}");
+}
+
+/// What is no id of a record is refused MALFORMED by the floor, so that it is audited.
+#[test]
+fn a_malformed_address_is_refused() {
+    let world = World::with_task();
+    let agent = world.agent("a");
+    let call = ToolCall::new(&agent, Act::TaskView).address(fak_abi::Address::Malformed);
+    assert_eq!(agent.decide(&call).reason(), Some(Reason::Malformed));
+}
+
 #[test]
 fn a_store_belongs_to_one_kernel() {
     let world = World::with_task();

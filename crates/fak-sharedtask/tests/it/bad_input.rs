@@ -95,7 +95,7 @@ fn a_missing_member_is_named() {
                 Ok(()) => assert!(["value", "store"].contains(&member), "{name} without {path}"),
                 Err(error) if name == "held" && path.starts_with("/patch/ops") => drop(error),
                 Err(error) => {
-                    assert!(error.contains(&format!("{member:?}")), "{name} without {path}: {error}")
+                    assert!(error.contains(&format!("{member:?}")), "{name} without {path}: {error}");
                 }
             }
         }
@@ -126,7 +126,7 @@ fn a_mistyped_oversized_or_duplicated_member_is_placed() {
                 match parse(changed.to_string().as_bytes()) {
                     // A 64-bit integer is what `bytes` is.
                     Ok(()) => {
-                        assert!(path.ends_with("/bytes") && value.is_u64(), "{name} {path} {value:.40}")
+                        assert!(path.ends_with("/bytes") && value.is_u64(), "{name} {path} {value:.40}");
                     }
                     Err(error) => assert!(
                         !error.contains(MARK) && error.starts_with("line 1"),
@@ -259,4 +259,38 @@ fn journals_that_are_no_journals() {
     }
     let error = verify_journal(Broken, &VerifyOptions::default()).unwrap_err();
     assert!(error.to_string().contains("cable"), "{error}");
+}
+
+#[test]
+fn ids_and_digests_are_typed_errors_that_repeat_nothing() {
+    let error = "task_MARKER é".parse::<fak_sharedtask::TaskId>().unwrap_err().to_string();
+    assert!(error.contains("\"task_\"") && !error.contains("MARKER"), "{error}");
+    let error = "MARKER".parse::<fak_sharedtask::Hash>().unwrap_err().to_string();
+    assert!(error.contains("sha256:") && !error.contains("MARKER"), "{error}");
+}
+
+proptest::proptest! {
+    #![proptest_config(proptest::test_runner::Config { cases: 400, ..Default::default() })]
+
+    /// A journal with bytes changed either says the same, or does not verify; nothing panics.
+    #[test]
+    fn a_mutilated_journal_never_passes_for_another(
+        edits in proptest::collection::vec((proptest::prelude::any::<proptest::sample::Index>(), 0..16usize), 1..3),
+    ) {
+        let journal = include_bytes!("../../../../examples/journals/written-here.json");
+        let mut changed = journal.to_vec();
+        for (at, byte) in edits {
+            let at = at.index(changed.len());
+            changed[at] = b"{}[],:\"\\09aZe \xc3\n"[byte];
+        }
+        for text in [&changed[..], &changed[..changed.len() / 2]] {
+            if verify_journal(text, &VerifyOptions::default()).is_ok() {
+                let same = serde_json::from_slice::<Value>(text).unwrap()
+                    == serde_json::from_slice::<Value>(journal).unwrap();
+                proptest::prop_assert!(same);
+            }
+            let store = fak_sharedtask::TaskStore::new(crate::support::config());
+            let _ = store.recover(text);
+        }
+    }
 }

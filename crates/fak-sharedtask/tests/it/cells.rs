@@ -87,7 +87,12 @@ fn what_is_refused_and_why() {
     let space = &world.space;
     let body = shared(&a, "1", FLEET);
     let poison = a.raise(&body, Taint::Quarantined);
-    assert_eq!(refused(&space.put(&a, "k", &poison)), Some(Reason::TrustViolation));
+    match space.put(&a, "k", &poison) {
+        Outcome::Refuse(fak_abi::Verdict::Deny { refusal, .. }) => {
+            assert_eq!((refusal.reason, refusal.site.check()), (Reason::TrustViolation, "space/quarantined"));
+        }
+        other => panic!("{other:?}"),
+    }
     assert_eq!(
         refused(&space.put(&b, "k", &shared(&a, "mine", ShareScope::Agent))),
         Some(Reason::TrustViolation)

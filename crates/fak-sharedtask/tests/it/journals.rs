@@ -112,7 +112,7 @@ fn every_single_change_is_found_and_named() {
         change(&mut forged, &other);
         match strict(&redigest(forged)) {
             Err(JournalError::Broken { place, .. }) => {
-                assert_eq!((place.entry, place.member), (entry, member))
+                assert_eq!((place.entry, place.member), (entry, member));
             }
             other => panic!("{member}: {other:?}"),
         }

@@ -5,6 +5,7 @@ use serde_json::json;
 
 use crate::support::{World, answer, note, task};
 
+/// §5.12.
 #[test]
 fn two_thousand_notes_keep_less_than_eight_mebibytes_alive() {
     let world = World::with_task();

@@ -309,8 +309,14 @@ fn going_back_to_an_old_value_makes_a_new_revision() {
     let agent = world.agent("a");
     let first = world.rev();
     world.patch(&agent, "fleet", json!([replace("/title", "second")]));
+    let second = world.rev();
     world.patch(&agent, "fleet", json!([replace("/title", "first")]));
     assert_ne!(world.rev(), first);
+    // The same values by the same hand at the same instant of a clock that stands still.
+    world.patch(&agent, "fleet", json!([replace("/title", "second")]));
+    assert_ne!(world.rev(), second);
+    let stale = world.patch_on(&agent, &second, "fleet", json!([replace("/title", "third")]));
+    assert_eq!(answer(&stale), "conflict STALE_BASE");
     let got = world.patch_on(&agent, &first, "fleet", json!([replace("/title", "third")]));
     assert_eq!(answer(&got), "conflict STALE_BASE");
 }

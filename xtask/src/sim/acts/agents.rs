@@ -1,0 +1,123 @@
+//! Attaching, detaching, and what the host does to the bus (§2.3, §4.6, §4.11).
+
+use fak_abi::Id;
+
+use super::Sim;
+use crate::sim::fault::{Step, ensure};
+use crate::sim::model::channels::Own;
+use crate::sim::model::{Agent, Cap, Who};
+use crate::sim::op::Op;
+use crate::sim::real::{World, broken};
+
+impl Sim {
+    pub(super) fn attach(&mut self, name: u8, shape: u8) -> Step {
+        let name = name % 6;
+        let id = if name == 5 { "h0".to_owned() } else { format!("a{name}") };
+        let trace = if shape % 16 == 15 { "shared".to_owned() } else { format!("trace-{id}") };
+        let pick = |of: [Option<u8>; 4], at: u8| of.get(usize::from(at % 4)).copied().flatten();
+        let mut caps = Cap::ALL.to_vec();
+        if shape % 8 == 6 {
+            let missing = usize::from(shape / 8) % caps.len();
+            caps.remove(missing);
+        }
+        let agent = Agent {
+            fleet: pick([Some(0), Some(0), Some(1), None], shape),
+            tenant: pick([None, Some(0), Some(0), Some(1)], shape / 4),
+            human: name == 5,
+            caps,
+            live: true,
+            made: 0,
+            id,
+            trace,
+        };
+        let is_taken = self.model.attached(&agent.id).is_some() || self.model.session(&agent.trace).is_some();
+        let attached = self.real.kernel.attach(World::spec(&agent)?);
+        ensure!(attached.is_err() == is_taken, "§2.3: attaching {agent:?} gave {:?}", attached.err());
+        let Ok(handle) = attached else { return Ok(()) };
+        self.real.agents.push(self.real.bus.endpoint(&handle));
+        let who: Who = self.model.agents.len();
+        self.model.agents.push(agent);
+        let ended = self.model.attached_keys(who);
+        for task in &mut self.real.tasks {
+            let waits = task.wait.sub.is_none() && task.wait.begun.is_some();
+            task.wait.displaced |= waits && ended.contains(&task.wait.key);
+        }
+        Ok(())
+    }
+
+    pub(super) fn detach(&mut self, name: u8) -> Step {
+        let name = name % 6;
+        let id = if name == 5 { "h0".to_owned() } else { format!("a{name}") };
+        let who = self.model.attached(&id);
+        let detached = self.real.kernel.detach(&Id::new(&id).map_err(broken)?);
+        ensure!(detached.is_ok() == who.is_some(), "§2.3: detaching {id} gave {detached:?}");
+        let Some(who) = who else { return Ok(()) };
+        let waits = self.waiting().filter(|(waiter, _)| *waiter != who && self.model.is_live(*waiter));
+        let waited: Vec<_> = waits.map(|(_, key)| key).collect();
+        self.model.detached(who, &waited);
+        Ok(())
+    }
+
+    pub(super) fn open(&mut self, key: u8) -> Step {
+        let (key, real) = Self::key(key)?;
+        if self.model.owner_of(&key) == Own::OneActOnly {
+            ensure!(!self.real.bus.open(&real), "§4.9: {key:?} is for one act alone and was opened");
+            return Ok(());
+        }
+        let is_new = !self.model.boxes.contains_key(&key);
+        let opened = self.real.bus.open(&real);
+        ensure!(opened == is_new, "opening {key:?} says new: {opened}");
+        if is_new {
+            self.model.make_box(&key, None);
+        }
+        if let Some(mailbox) = self.model.boxes.get_mut(&key) {
+            mailbox.kept = true;
+        }
+        Ok(())
+    }
+
+    /// §4.11: every waiter wakes and is told.
+    pub(super) fn close(&mut self) -> Step {
+        self.real.bus.close();
+        self.model.close();
+        let begun = self.real.tasks.iter().filter(|task| task.wait.begun.is_some());
+        let asleep = begun.filter(|task| !task.is_woken()).count();
+        ensure!(asleep == 0, "§4.11: {asleep} waits sleep on after the bus was closed");
+        self.settle(0)
+    }
+
+    /// A bus that was closed refuses everything, whatever else there would be to say.
+    pub(super) fn after_close(&mut self, op: Op) -> Step {
+        let (refused, what) = match op {
+            Op::Send { agent, key, body, .. } => {
+                let (Some(who), Some((at, _))) = (self.agent(agent), self.body(body)) else { return Ok(()) };
+                let (Some(endpoint), Some(body)) = (self.real.agents.get(who), self.real.bodies.get(at))
+                else {
+                    return Ok(());
+                };
+                (!endpoint.send(&Self::key(key)?.1, body).is_allow(), "send")
+            }
+            Op::TryRecv { agent, key } => {
+                let Some(endpoint) = self.agent(agent).and_then(|who| self.real.agents.get(who)) else {
+                    return Ok(());
+                };
+                (endpoint.try_recv(&Self::key(key)?.1).refusal().is_some(), "receive")
+            }
+            Op::Bind { agent, key } => {
+                let Some(endpoint) = self.agent(agent).and_then(|who| self.real.agents.get(who)) else {
+                    return Ok(());
+                };
+                (!endpoint.bind(&Self::key(key)?.1).is_allow(), "bind")
+            }
+            Op::Subscribe { agent, key } => {
+                let Some(endpoint) = self.agent(agent).and_then(|who| self.real.agents.get(who)) else {
+                    return Ok(());
+                };
+                (!endpoint.subscribe(&Self::key(key)?.1).is_allow(), "subscribe")
+            }
+            _ => return Ok(()),
+        };
+        ensure!(refused, "§4.11: a {what} was allowed on a bus that was closed");
+        Ok(())
+    }
+}

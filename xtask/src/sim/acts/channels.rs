@@ -1,0 +1,143 @@
+//! Sending, publishing and binding (§4.3, §4.5, §4.6).
+
+use std::time::Duration;
+
+use fak_a2achan::SendOptions;
+use fak_abi::{Act as RealAct, Id};
+
+use super::Sim;
+use super::compare::{outcome, said, verdict};
+use crate::sim::fault::{Step, ensure, same};
+use crate::sim::model::channels::Receipt;
+use crate::sim::model::{Key, Who};
+use crate::sim::real::{Bound, broken};
+
+impl Sim {
+    /// Who waits at mailboxes, and where.
+    pub(super) fn waiting(&self) -> impl Iterator<Item = (Who, Key)> {
+        self.real
+            .tasks
+            .iter()
+            .filter(|task| task.wait.sub.is_none() && task.wait.begun.is_some())
+            .map(|task| (task.wait.who, task.wait.key.clone()))
+    }
+
+    pub(super) fn send(&mut self, agent: u8, key: u8, body: u8, ttl: u8, again: u8) -> Step {
+        let (Some(mut who), Some((at, body))) = (self.agent(agent), self.body(body)) else { return Ok(()) };
+        if agent % 4 < 2 && self.model.is_live(body.owner) {
+            who = body.owner;
+        }
+        let (key, real_key) = Self::key(key)?;
+        let ttl = (ttl % 4 == 3).then(|| u64::from(ttl) * 10_000);
+        let again = (again % 8 == 7).then_some(again / 8 % 3);
+        let model = self.model.send(who, &key, &body, ttl, again);
+        let (Some(endpoint), Some(real)) = (self.real.agents.get(who), self.real.bodies.get(at)) else {
+            return Ok(());
+        };
+        let name = again.map(|again| Id::new(&format!("once-{again}"))).transpose().map_err(broken)?;
+        let options =
+            SendOptions { idempotency: name.as_ref(), ttl: ttl.map(Duration::from_micros), rider: None };
+        let product = if ttl.is_none() && name.is_none() {
+            endpoint.send(&real_key, real)
+        } else {
+            endpoint.send_with(&real_key, real, &options)
+        };
+        self.real.leak.look("a verdict", &format!("{product:?} {product}"));
+        verdict(&format!("§4.3: send by {who} to {}", key.text()), &product, model)
+    }
+
+    pub(super) fn publish(&mut self, agent: u8, key: u8, body: u8) -> Step {
+        let (Some(mut who), Some((at, body))) = (self.agent(agent), self.body(body)) else { return Ok(()) };
+        if agent % 4 < 2 && self.model.is_live(body.owner) {
+            who = body.owner;
+        }
+        let (key, real_key) = Self::key(key)?;
+        let model = self.model.publish(who, &key, &body);
+        let (Some(endpoint), Some(real)) = (self.real.agents.get(who), self.real.bodies.get(at)) else {
+            return Ok(());
+        };
+        let product = endpoint.publish(&real_key, real);
+        self.real.leak.look("a receipt", &format!("{product:?}"));
+        verdict(&format!("§4.5: publish by {who} on {}", key.text()), &product.verdict, model.map(|_| ()))?;
+        let receipt = Receipt { fanout: product.fanout, skipped: product.skipped, dropped: product.dropped };
+        same("§4.5: the receipt", &receipt, &model.unwrap_or_default())?;
+        if receipt.fanout > 0 {
+            self.number(self.model.placed, product.seq)?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn bind(&mut self, agent: u8, key: u8) -> Step {
+        let Some(who) = self.agent(agent) else { return Ok(()) };
+        let (key, real_key) = Self::key(key)?;
+        // Whether a wait that was woken and has not been polled yet is over is nobody's to say.
+        if self.is_unsettled(&key, who) {
+            return Ok(());
+        }
+        let waiting: Vec<Who> = self.waiting().filter(|(_, at)| *at == key).map(|(who, _)| who).collect();
+        let model = self.model.bind(who, &key, &waiting);
+        let Some(endpoint) = self.real.agents.get(who) else { return Ok(()) };
+        let product = endpoint.bind(&real_key);
+        let bound = outcome(&format!("§4.6: bind by {who} of {}", key.text()), product, model)?;
+        if let Some((binding, number)) = bound {
+            self.real.bindings.push(Some(Bound { binding, who, key, number }));
+        }
+        Ok(())
+    }
+
+    /// True if another than `who` was woken at a key and has not been polled.
+    fn is_unsettled(&self, key: &Key, who: Who) -> bool {
+        let mut tasks =
+            self.real.tasks.iter().filter(|task| task.wait.sub.is_none() && task.wait.begun.is_some());
+        tasks.any(|task| task.wait.key == *key && task.wait.who != who && task.is_woken())
+    }
+
+    pub(super) fn unbind(&mut self, agent: u8, key: u8) -> Step {
+        let Some(who) = self.agent(agent) else { return Ok(()) };
+        let (key, real_key) = Self::key(key)?;
+        let model = self.model.unbind(who, &key);
+        let Some(endpoint) = self.real.agents.get(who) else { return Ok(()) };
+        let product = endpoint.unbind(&real_key);
+        verdict(&format!("§4.6: unbind by {who} of {}", key.text()), &product, model)
+    }
+
+    pub(super) fn drop_binding(&mut self, binding: u8) -> Step {
+        let count = self.real.bindings.len().max(1);
+        let bound = self.real.bindings.get_mut(usize::from(binding) % count).and_then(Option::take);
+        if let Some(Bound { binding, who, key, number }) = bound {
+            drop(binding);
+            self.model.drop_binding(who, &key, number);
+        }
+        Ok(())
+    }
+
+    pub(super) fn keep(&mut self, binding: u8) -> Step {
+        let count = self.real.bindings.len().max(1);
+        let bound = self.real.bindings.get_mut(usize::from(binding) % count).and_then(Option::take);
+        if let Some(Bound { binding, .. }) = bound {
+            binding.keep();
+        }
+        Ok(())
+    }
+
+    /// §3.5: explaining says what the act would be answered, and changes nothing.
+    pub(super) fn explain(&mut self, agent: u8, key: u8, body: u8) -> Step {
+        let (Some(who), Some((at, body))) = (self.agent(agent), self.body(body)) else { return Ok(()) };
+        let (key, real_key) = Self::key(key)?;
+        let (Some(endpoint), Some(real)) = (self.real.agents.get(who), self.real.bodies.get(at)) else {
+            return Ok(());
+        };
+        let explained = endpoint.explain(RealAct::Send, &real_key, Some(real));
+        self.real.leak.look("an explanation", &format!("{explained:?} {explained}"));
+        let floor = self.model.admit(crate::sim::model::host::Act::Send, who, Some(&key), Some(&body));
+        if let Err(reason) = floor {
+            ensure!(
+                said(&explained.verdict) == Err(Some(reason)),
+                "§3.5: explaining a send by {who} to {} says {}, the model {reason:?}",
+                key.text(),
+                explained.verdict
+            );
+        }
+        Ok(())
+    }
+}

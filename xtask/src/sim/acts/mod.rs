@@ -1,0 +1,187 @@
+//! The steps, performed on the product and on the model, and their answers compared.
+
+mod agents;
+mod channels;
+mod compare;
+mod receive;
+mod values;
+
+use std::time::Duration;
+
+use fak_abi::ChannelKey;
+
+use super::fault::{Fault, Step};
+use super::model::host::{Door, FICKLE, Mood, POLICIES};
+use super::model::{Body, Key, Model, Who};
+use super::op::Op;
+use super::real::rungs::DOORS;
+use super::real::{self, START, World, broken};
+use super::setup::Setup;
+
+/// Product and model, side by side: what has an index in one has it in the other.
+pub(crate) struct Sim {
+    pub(crate) real: World,
+    pub(crate) model: Model,
+}
+
+/// The keys that are played with: locale and id. The first four are drawn most often.
+const KEYS: [(&str, &str); 20] = [
+    ("in_kernel", "room-0"),
+    ("in_kernel", "room-1"),
+    ("in_kernel", "room-2"),
+    ("session", "trace-a0"),
+    ("session", "trace-a1"),
+    ("session", "trace-a2"),
+    ("session", "shared"),
+    ("session", "nobody"),
+    ("in_kernel", "a0"),
+    ("in_kernel", "a1"),
+    ("in_kernel", "a2"),
+    ("window", "a0"),
+    ("window", "a3"),
+    ("window", "free"),
+    ("in_kernel", "correction:a0"),
+    ("in_kernel", "ack:a1"),
+    ("in_kernel", "status:a2"),
+    ("in_kernel", "room-3"),
+    ("in_kernel", "room-4"),
+    ("in_kernel", "room-5"),
+];
+
+impl Sim {
+    pub(crate) fn new(setup: Setup) -> Result<Self, Fault> {
+        let real = World::new(&setup)?;
+        let model = Model::new(setup, START);
+        let mut sim = Self { real, model };
+        sim.refill(20, 20);
+        Ok(sim)
+    }
+
+    /// Performs one step.
+    pub(crate) fn apply(&mut self, op: Op) -> Step {
+        if self.model.closed {
+            return self.after_close(op);
+        }
+        match op {
+            Op::Attach { name, shape } => self.attach(name, shape),
+            Op::Detach { name } => self.detach(name),
+            Op::Mint { agent, padding } => self.mint(agent, padding),
+            Op::Widen { agent, body, scope } => self.widen(agent, body, scope),
+            Op::Raise { agent, body } => self.raise(agent, body),
+            Op::Derive { agent, first, second } => self.derive(agent, first, second),
+            Op::Read { agent, body } => self.read(agent, body),
+            Op::Send { agent, key, body, ttl, again } => self.send(agent, key, body, ttl, again),
+            Op::Burst { agent, key, body, times } => {
+                (0..times % 64).try_for_each(|_| self.send(agent, key, body, 0, 0))
+            }
+            Op::TryRecv { agent, key } => self.try_recv(agent, key),
+            Op::Wait { agent, key, deadline } => self.wait(agent, key, deadline),
+            Op::Poll { task } => self.poll_one(task),
+            Op::Cancel { task } => self.cancel(task),
+            Op::Drop { task } => self.drop_task(task),
+            Op::Settle { order } => self.settle(order),
+            Op::Bind { agent, key } => self.bind(agent, key),
+            Op::Unbind { agent, key } => self.unbind(agent, key),
+            Op::DropBinding { binding } => self.drop_binding(binding),
+            Op::Keep { binding } => self.keep(binding),
+            Op::Open { key } => self.open(key),
+            Op::Publish { agent, key, body } => self.publish(agent, key, body),
+            Op::Subscribe { agent, key } => self.subscribe(agent, key),
+            Op::Unsubscribe { sub } => self.unsubscribe(sub),
+            Op::DropSub { sub } => self.drop_sub(sub),
+            Op::Pull { sub } => self.pull(sub),
+            Op::WaitSub { sub, deadline } => self.wait_sub(sub, deadline),
+            Op::Advance { by } => self.advance(by),
+            Op::Mood { rung, mood } => self.mood(rung, mood),
+            Op::Door { door } => self.door(door),
+            Op::Shaky { on } => {
+                self.real.state.shaky.store(on, std::sync::atomic::Ordering::Relaxed);
+                Ok(())
+            }
+            Op::Refill { sends, recvs } => {
+                self.refill(u32::from(sends % 40), u32::from(recvs % 40));
+                Ok(())
+            }
+            Op::Reload { policy } => self.reload(policy),
+            Op::Explain { agent, key, body } => self.explain(agent, key, body),
+            Op::Close => self.close(),
+        }
+    }
+
+    /// Somebody attached; now and then somebody who no longer is.
+    fn agent(&self, n: u8) -> Option<Who> {
+        let all = 0..self.model.agents.len();
+        let live: Vec<Who> = all.clone().filter(|who| self.model.is_live(*who)).collect();
+        let from: Vec<Who> = if n % 32 == 31 || live.is_empty() { all.collect() } else { live };
+        let at = usize::from(n / 2) % from.len().max(1);
+        from.get(at).copied()
+    }
+
+    /// A key, those of rooms more often than others.
+    fn key(n: u8) -> Result<(Key, ChannelKey), Fault> {
+        let n = usize::from(n);
+        let at = if n < 128 { n % 4 } else { n % KEYS.len() };
+        let (locale, id) = KEYS.get(at).copied().unwrap_or(("in_kernel", "room-0"));
+        let key = Key { locale, id: id.to_owned() };
+        let real = key.text().parse().map_err(broken)?;
+        Ok((key, real))
+    }
+
+    /// A body that exists.
+    fn body(&self, n: u8) -> Option<(usize, Body)> {
+        let count = self.model.bodies.len();
+        let at = count.checked_sub(1)?.checked_sub(usize::from(n) % count)?;
+        self.model.bodies.get(at).map(|body| (at, body.clone()))
+    }
+
+    /// A new body, on both sides.
+    fn keep_body(&mut self, body: Body, real: fak_abi::Ref) {
+        self.model.bodies.push(body);
+        self.real.bodies.push(real);
+    }
+
+    fn advance(&mut self, by: u8) -> Step {
+        let micros = match by % 8 {
+            0..4 => u64::from(by) * 1_000,
+            4..6 => 1_000_000,
+            6 => 30_000_000,
+            _ => 3_600_000_000,
+        };
+        self.model.now += micros;
+        self.real.clock.advance(Duration::from_micros(micros));
+        Ok(())
+    }
+
+    fn mood(&mut self, rung: u8, mood: u8) -> Step {
+        let (at, code) = (usize::from(rung) % FICKLE.len(), mood % 11);
+        if let (Some(model), Some(real)) = (self.model.host.moods.get_mut(at), self.real.state.moods.get(at))
+        {
+            *model = Mood::of(code);
+            real.store(code, std::sync::atomic::Ordering::Relaxed);
+        }
+        Ok(())
+    }
+
+    fn door(&mut self, door: u8) -> Step {
+        let code = door % 4;
+        self.model.host.door = DOORS.get(usize::from(code)).copied().unwrap_or(Door::Open);
+        self.real.state.door.store(code, std::sync::atomic::Ordering::Relaxed);
+        Ok(())
+    }
+
+    fn refill(&mut self, sends: u32, recvs: u32) {
+        (self.model.host.sends, self.model.host.recvs) = (sends, recvs);
+        self.real.state.sends.store(sends, std::sync::atomic::Ordering::Relaxed);
+        self.real.state.recvs.store(recvs, std::sync::atomic::Ordering::Relaxed);
+    }
+
+    fn reload(&mut self, policy: u8) -> Step {
+        let number = policy % u8::try_from(POLICIES.len()).unwrap_or(1);
+        if let Some(rung) = &self.real.policy {
+            rung.reload(real::policy(number)?);
+            self.real.kernel.reloaded();
+            self.model.host.policy = number;
+        }
+        Ok(())
+    }
+}

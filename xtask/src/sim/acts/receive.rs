@@ -1,0 +1,234 @@
+//! Receiving at once, and in futures that are polled, cancelled and dropped (§4.4, §4.5, §4.11).
+
+use std::task::Poll;
+
+use fak_abi::{Cancel, Rider, Timestamp};
+
+use super::Sim;
+use super::compare::{outcome, verdict};
+use crate::sim::fault::{Fault, Step, ensure};
+use crate::sim::model::channels::Got;
+use crate::sim::model::{Wait, Who};
+use crate::sim::real::task::{Done, Task};
+use crate::sim::rng::Rng;
+
+impl Sim {
+    pub(super) fn try_recv(&mut self, agent: u8, key: u8) -> Step {
+        let Some(who) = self.agent(agent) else { return Ok(()) };
+        let (key, real_key) = Self::key(key)?;
+        let model = self.model.try_recv(who, &key);
+        let Some(endpoint) = self.real.agents.get(who) else { return Ok(()) };
+        let product = endpoint.try_recv(&real_key);
+        self.delivery(who, &product, 0, &model)
+            .map_err(|fault| Fault::new(format!("{fault} (try_recv at {})", key.text())))
+    }
+
+    fn rider(&self, deadline: u8) -> (Rider, Cancel, Option<u64>) {
+        let at = (deadline % 4 == 0).then(|| self.model.now + u64::from(deadline) * 20_000);
+        let cancel = Cancel::new();
+        let rider = Rider {
+            deadline: at.map(Timestamp::from_micros),
+            cancel: Some(cancel.clone()),
+            ..Rider::default()
+        };
+        (rider, cancel, at)
+    }
+
+    pub(super) fn wait(&mut self, agent: u8, key: u8, deadline: u8) -> Step {
+        let Some(who) = self.agent(agent) else { return Ok(()) };
+        if self.real.tasks.len() >= 40 {
+            return Ok(());
+        }
+        let (key, real_key) = Self::key(key)?;
+        let (rider, cancel, at) = self.rider(deadline);
+        let Some(endpoint) = self.real.agents.get(who).cloned() else { return Ok(()) };
+        let wait =
+            Wait { who, key, sub: None, deadline: at, cancelled: false, begun: None, displaced: false };
+        let future = async move { Done::Recv(endpoint.recv_with(&real_key, &rider).await) };
+        self.real.tasks.push(Task::new(future, cancel, wait));
+        Ok(())
+    }
+
+    pub(super) fn wait_sub(&mut self, sub: u8, deadline: u8) -> Step {
+        let count = self.real.subs.len().max(1);
+        let at = usize::from(sub) % count;
+        let Some(mut subscription) = self.real.subs.get_mut(at).and_then(Option::take) else { return Ok(()) };
+        let Some((who, key)) = self.model.subs.get(at).map(|sub| (sub.who, sub.key.clone())) else {
+            return Ok(());
+        };
+        let (rider, cancel, deadline) = self.rider(deadline);
+        let wait =
+            Wait { who, key, sub: Some(at), deadline, cancelled: false, begun: None, displaced: false };
+        let future = async move {
+            let delivery = subscription.recv_with(&rider).await;
+            Done::Sub(Box::new(subscription), delivery)
+        };
+        self.real.tasks.push(Task::new(future, cancel, wait));
+        Ok(())
+    }
+
+    /// Polls a future, woken or not: a wake-up too many must change nothing.
+    pub(super) fn poll_one(&mut self, task: u8) -> Step {
+        let count = self.real.tasks.len();
+        if count == 0 {
+            return Ok(());
+        }
+        self.poll_at(usize::from(task) % count)
+    }
+
+    fn poll_at(&mut self, at: usize) -> Step {
+        let mut task = self.real.tasks.remove(at);
+        let who = task.wait.who;
+        let others =
+            self.real.tasks.iter().filter(|other| other.wait.who == who && other.wait.begun.is_some());
+        let others = others.count();
+        let (model, missed) = if task.wait.sub.is_some() {
+            self.model.poll_sub(&mut task.wait, others)
+        } else {
+            (self.model.poll_wait(&mut task.wait, others), 0)
+        };
+        let place = format!("poll by {who} at {}", task.wait.key.text());
+        match (task.poll(), &model) {
+            (Poll::Pending, Got::Waits) => {
+                self.real.tasks.insert(at, task);
+                Ok(())
+            }
+            (Poll::Pending, _) => {
+                Err(Fault::new(format!("{place}: the product waits on, the model says {model:?}")))
+            }
+            (Poll::Ready(done), _) => {
+                let (delivery, subscription) = match done {
+                    Done::Recv(delivery) => (delivery, None),
+                    Done::Sub(subscription, delivery) => (delivery, Some(subscription)),
+                };
+                if let (Some(subscription), Some(sub)) = (subscription, task.wait.sub)
+                    && let Some(slot) = self.real.subs.get_mut(sub)
+                {
+                    *slot = Some(*subscription);
+                }
+                self.delivery(who, &delivery, missed, &model)
+                    .map_err(|fault| Fault::new(format!("{fault} ({place})")))
+            }
+        }
+    }
+
+    pub(super) fn cancel(&mut self, task: u8) -> Step {
+        let count = self.real.tasks.len().max(1);
+        if let Some(task) = self.real.tasks.get_mut(usize::from(task) % count) {
+            task.cancel.cancel();
+            task.wait.cancelled = true;
+        }
+        Ok(())
+    }
+
+    /// A future is dropped where it stands: nothing may be lost by that.
+    pub(super) fn drop_task(&mut self, task: u8) -> Step {
+        let count = self.real.tasks.len();
+        if count == 0 {
+            return Ok(());
+        }
+        let task = self.real.tasks.remove(usize::from(task) % count);
+        if let Some(sub) = task.wait.sub {
+            // The subscription went with it.
+            self.model.end_sub(sub, "unsubscribed");
+        }
+        drop(task);
+        Ok(())
+    }
+
+    /// Polls whoever was woken, in an order that the seed says, until nobody is: then nobody may be left who could go on.
+    pub(super) fn settle(&mut self, order: u8) -> Step {
+        let mut rng = Rng::new(u64::from(order));
+        for _ in 0..2_000 {
+            let woken: Vec<usize> =
+                (0..).zip(&self.real.tasks).filter(|(_, task)| task.is_woken()).map(|(at, _)| at).collect();
+            if woken.is_empty() {
+                return self.nobody_forgotten();
+            }
+            let first = woken.first().copied().unwrap_or_default();
+            self.poll_at(rng.pick(&woken, first))?;
+        }
+        Err(Fault::new("wake-ups go round in circles"))
+    }
+
+    /// §4.4: whoever waits and was not woken has nothing to go on for.
+    fn nobody_forgotten(&self) -> Step {
+        for task in &self.real.tasks {
+            // Turning a switch wakes nobody (§2.5: it is looked at when the act is).
+            let could = !task.wait.cancelled && self.model.could_go_on(&task.wait);
+            ensure!(
+                !could,
+                "§4.4: {} waits at {} although there is something for it: a wake-up was lost",
+                task.wait.who,
+                task.wait.key.text()
+            );
+        }
+        Ok(())
+    }
+
+    pub(super) fn subscribe(&mut self, agent: u8, key: u8) -> Step {
+        let Some(who) = self.agent(agent) else { return Ok(()) };
+        let (key, real_key) = Self::key(key)?;
+        let model = self.model.subscribe(who, &key);
+        let Some(endpoint) = self.real.agents.get(who) else { return Ok(()) };
+        let product = endpoint.subscribe(&real_key);
+        if let Some((subscription, _)) =
+            outcome(&format!("§4.5: subscribe by {who} to {}", key.text()), product, model)?
+        {
+            self.real.subs.push(Some(subscription));
+        }
+        Ok(())
+    }
+
+    fn sub_at(&self, sub: u8) -> usize {
+        usize::from(sub) % self.real.subs.len().max(1)
+    }
+
+    pub(super) fn unsubscribe(&mut self, sub: u8) -> Step {
+        let at = self.sub_at(sub);
+        let Some(subscription) = self.real.subs.get_mut(at).and_then(Option::as_mut) else { return Ok(()) };
+        let model = self.model.unsubscribe(at);
+        let product = subscription.unsubscribe();
+        verdict("§4.5: unsubscribe", &product, model)
+    }
+
+    pub(super) fn drop_sub(&mut self, sub: u8) -> Step {
+        let at = self.sub_at(sub);
+        if let Some(subscription) = self.real.subs.get_mut(at).and_then(Option::take) {
+            drop(subscription);
+            self.model.end_sub(at, "unsubscribed");
+        }
+        Ok(())
+    }
+
+    pub(super) fn pull(&mut self, sub: u8) -> Step {
+        let at = self.sub_at(sub);
+        let Some(subscription) = self.real.subs.get_mut(at).and_then(Option::as_mut) else { return Ok(()) };
+        let Some(who) = self.model.subs.get(at).map(|sub| sub.who) else { return Ok(()) };
+        let product = subscription.try_recv();
+        let (model, missed) = self.model.pull(at, false);
+        self.delivery(who, &product, missed, &model).map_err(|fault| Fault::new(format!("{fault} (pull)")))
+    }
+}
+
+impl crate::sim::model::Model {
+    /// Whether a wait would end if it were polled.
+    fn could_go_on(&self, wait: &Wait) -> bool {
+        let who: Who = wait.who;
+        let Some(epoch) = wait.begun else { return true };
+        if !self.is_live(who)
+            || self.closed
+            || wait.displaced
+            || wait.deadline.is_some_and(|at| self.now >= at)
+        {
+            return true;
+        }
+        if let Some(sub) = wait.sub.and_then(|at| self.subs.get(at)) {
+            return !sub.open || !sub.queue.is_empty();
+        }
+        let Some(mailbox) = self.boxes.get(&wait.key) else { return true };
+        let fresh = |expires: Option<u64>| expires.is_none_or(|at| self.now < at);
+        mailbox.epoch != epoch
+            || mailbox.queue.iter().any(|msg| fresh(msg.expires) && self.would_flow(&msg.body, who))
+    }
+}

@@ -1,0 +1,72 @@
+//! Rows 0 to 7 of §4.3, and the capability rungs of the other acts (§2.8).
+
+use fak_abi::Reason;
+
+use super::channels::{Key, Own};
+use super::host::Act;
+use super::{Body, Cap, Model, Scope, Who};
+
+impl Model {
+    fn floor(&self, act: Act, who: Who, key: Option<&Key>, body: Option<&Body>) -> Result<(), Reason> {
+        if !self.is_live(who) || !self.holds(who, act.cap()) {
+            return Err(Reason::DefaultDeny);
+        }
+        let (Cap::Send, Some(body)) = (act.cap(), body) else { return Ok(()) };
+        if !self.flows(body, who) {
+            return Err(Reason::TrustViolation);
+        }
+        let stays_home = act != Act::Publish && key.is_some_and(|key| self.is_own_key(who, key));
+        if body.scope == Scope::Agent && !stays_home {
+            return Err(Reason::TrustViolation);
+        }
+        if body.text.len() > self.setup.max_body {
+            return Err(Reason::Oversize);
+        }
+        Ok(())
+    }
+
+    /// The floor and the host's rungs. The body that goes on, if it is another.
+    pub(crate) fn admit(
+        &self,
+        act: Act,
+        who: Who,
+        key: Option<&Key>,
+        body: Option<&Body>,
+    ) -> Result<Option<Body>, Reason> {
+        self.floor(act, who, key, body)?;
+        let address = key.map_or_else(String::new, Key::text);
+        let changed = self.fold(act, who, &address, body)?;
+        if let Some(changed) = &changed {
+            self.floor(act, who, key, Some(changed))?;
+        }
+        Ok(changed)
+    }
+
+    /// §4.3, *own key*.
+    fn is_own_key(&self, who: Who, key: &Key) -> bool {
+        let Some(agent) = self.agent(who) else { return false };
+        match key.locale {
+            "session" => agent.trace == key.id,
+            "window" => agent.id == key.id,
+            _ => agent.id == key.id || self.boxes.get(key).is_some_and(|mailbox| mailbox.binder == Some(who)),
+        }
+    }
+
+    /// §4.6: whose key this is while nobody has bound it.
+    pub(crate) fn owner_of(&self, key: &Key) -> Own {
+        match key.locale {
+            "session" => self.session(&key.id).map_or(Own::Nobody, Own::Session),
+            "window" => self.attached(&key.id).map_or(Own::Nobody, Own::Reserved),
+            _ => {
+                if let Some(who) = self.attached(&key.id) {
+                    return Own::Reserved(who);
+                }
+                let special = ["correction:", "ack:", "status:"]
+                    .iter()
+                    .filter_map(|prefix| key.id.strip_prefix(prefix))
+                    .any(|id| self.attached(id).is_some());
+                if special { Own::OneActOnly } else { Own::Nobody }
+            }
+        }
+    }
+}

@@ -1,0 +1,231 @@
+//! What the host's rungs say, in the order in which they are asked, and what the fold makes of it (§3.2, §3.4, §3.7).
+
+use fak_abi::Reason;
+
+use super::{Body, Cap, Model, Scope, Who};
+use crate::sim::setup::Setup;
+
+/// The acts that are played, each with its verb's tool and its capability (§2.8).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Act {
+    Send,
+    Publish,
+    Recv,
+    Subscribe,
+    Unsubscribe,
+    Bind,
+    Unbind,
+    Widen,
+}
+
+impl Act {
+    pub(crate) const fn tool(self) -> &'static str {
+        match self {
+            Self::Send => "a2a.send",
+            Self::Publish => "a2a.publish",
+            Self::Recv => "a2a.recv",
+            Self::Subscribe => "a2a.subscribe",
+            Self::Unsubscribe => "a2a.unsubscribe",
+            Self::Bind => "a2a.bind",
+            Self::Unbind => "a2a.unbind",
+            Self::Widen => "ref.widen",
+        }
+    }
+
+    pub(crate) const fn cap(self) -> Cap {
+        match self {
+            Self::Send | Self::Publish => Cap::Send,
+            Self::Recv | Self::Subscribe | Self::Unsubscribe | Self::Bind | Self::Unbind => Cap::Recv,
+            Self::Widen => Cap::Widen,
+        }
+    }
+
+    /// §1.4: the capability's tool names every act it opens, a verb's tool that verb.
+    fn is_named(self, tool: &str) -> bool {
+        tool == self.tool() || tool == self.cap().tool()
+    }
+}
+
+/// What a fickle rung is about to say.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Mood {
+    Defer,
+    Allow,
+    Block,
+    Exfil,
+    Panic,
+    Indeterminate,
+    Quarantine,
+    Confirmed,
+    Refuted,
+    Unknown,
+    Transform,
+}
+
+impl Mood {
+    pub(crate) const ALL: [Self; 11] = [
+        Self::Defer,
+        Self::Allow,
+        Self::Block,
+        Self::Exfil,
+        Self::Panic,
+        Self::Indeterminate,
+        Self::Quarantine,
+        Self::Confirmed,
+        Self::Refuted,
+        Self::Unknown,
+        Self::Transform,
+    ];
+
+    pub(crate) fn of(code: u8) -> Self {
+        Self::ALL.get(usize::from(code)).copied().unwrap_or(Self::Defer)
+    }
+}
+
+/// The fickle rungs: the tool that each names, in the order in which they are asked.
+pub(crate) const FICKLE: [&str; 5] = ["a2a.publish", "a2a.send", "ref.widen", "a2a.recv", "a2a.bind"];
+
+/// What the result admitter does with bodies whose length is a multiple of three (§4.4).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Door {
+    Open,
+    Hold,
+    Deny,
+    Panic,
+}
+
+/// The state of everything the host registered.
+#[derive(Debug)]
+pub(crate) struct HostRungs {
+    pub(crate) policy: u8,
+    pub(crate) moods: [Mood; FICKLE.len()],
+    pub(crate) door: Door,
+    /// What the meter lets pass still.
+    pub(crate) sends: u32,
+    pub(crate) recvs: u32,
+}
+
+impl HostRungs {
+    pub(crate) fn new(setup: &Setup) -> Self {
+        let _ = setup;
+        Self { policy: 0, moods: [Mood::Defer; FICKLE.len()], door: Door::Open, sends: 20, recvs: 20 }
+    }
+}
+
+/// The policies that are reloaded into each other, as text and as code.
+pub(crate) const POLICIES: [&str; 5] = [
+    "version = 1\n[[allow]]\ntool = \"*\"\n",
+    "version = 1\n[[allow]]\ntool = \"*\"\n[[deny]]\ntool = \"a2a.send\"\nagent = \"a1\"\nreason = \"SELF_MODIFY\"\n",
+    "version = 1\n[[allow]]\ntool = \"a2a.*\"\n",
+    "version = 1\n[[allow]]\ntool = \"*\"\n[[deny]]\ntool = \"a2a.publish\"\naddress = \"in_kernel:room-1\"\n\
+     [[deny]]\ntool = \"a2a.bind\"\nfleet = \"f1\"\n",
+    "version = 1\n[[allow]]\ntool = \"*\"\nmax_bytes = 40\n[[allow]]\ntool = \"a2a.recv\"\n\
+     [[deny]]\ntool = \"a2a.*\"\nscope = \"tenant\"\n",
+];
+
+impl Model {
+    /// What the policy says; `None` without one.
+    fn policy(&self, act: Act, who: Who, address: &str, body: Option<&Body>) -> Option<Result<(), Reason>> {
+        if !self.setup.policy {
+            return None;
+        }
+        let agent = self.agent(who);
+        let blocked = Err(Reason::PolicyBlock);
+        let otherwise = Err(Reason::DefaultDeny);
+        let named = |id: &str| agent.is_some_and(|agent| agent.id == id);
+        Some(match self.host.policy {
+            1 if act.is_named("a2a.send") && named("a1") => Err(Reason::SelfModify),
+            2 if act.cap() != Cap::Send && act.cap() != Cap::Recv => otherwise,
+            3 if act == Act::Publish && address == "in_kernel:room-1" => blocked,
+            3 if act == Act::Bind && self.fleet(who) == Some(1) => blocked,
+            4 if act.tool().starts_with("a2a.") && body.is_some_and(|body| body.scope == Scope::Tenant) => {
+                blocked
+            }
+            // An allow with `max_bytes` matches only acts with a body, up to that.
+            4 if act.cap() == Cap::Recv => Ok(()),
+            4 if body.is_none_or(|body| body.text.len() > 40) => otherwise,
+            _ => Ok(()),
+        })
+    }
+
+    /// The fold of the host's rungs after a floor that allows (§3.2). The body that goes on, if a transform made one.
+    pub(crate) fn fold(
+        &self,
+        act: Act,
+        who: Who,
+        address: &str,
+        body: Option<&Body>,
+    ) -> Result<Option<Body>, Reason> {
+        let mut transform = None;
+        let (mut quarantine, mut refuted, mut unknown) = (false, false, false);
+        let mut indeterminate = false;
+        let before = FICKLE.len() / 2;
+        for (at, (tool, mood)) in FICKLE.iter().zip(self.host.moods).enumerate() {
+            if at == before
+                && let Some(Err(reason)) = self.policy(act, who, address, body)
+            {
+                return Err(reason);
+            }
+            if !self.setup.fickle || !act.is_named(tool) {
+                continue;
+            }
+            match mood {
+                Mood::Defer | Mood::Allow | Mood::Confirmed => {}
+                Mood::Block => return Err(Reason::PolicyBlock),
+                Mood::Exfil => return Err(Reason::SecretExfil),
+                Mood::Panic => return Err(Reason::DefaultDeny),
+                Mood::Indeterminate => indeterminate = true,
+                Mood::Quarantine => quarantine = true,
+                Mood::Refuted => refuted = true,
+                Mood::Unknown => unknown = true,
+                Mood::Transform if transform.is_some() => return Err(Reason::Malformed),
+                Mood::Transform => {
+                    // A call without a body has nothing that could keep its owner.
+                    let Some(body) = body else { return Err(Reason::TrustViolation) };
+                    let text = format!("{}{}", super::super::TRANSFORMED, body.text);
+                    transform = Some(Body { text, ..body.clone() });
+                }
+            }
+        }
+        let _ = indeterminate;
+        if refuted {
+            return Err(Reason::TrustViolation);
+        }
+        if unknown {
+            return Err(Reason::Unwitnessed);
+        }
+        if quarantine {
+            return Err(Reason::TrustViolation);
+        }
+        Ok(transform)
+    }
+
+    /// The meter of an act, if it is metered.
+    pub(crate) fn meter(&mut self, act: Act) -> Option<&mut u32> {
+        if !self.setup.metered {
+            return None;
+        }
+        match act.cap() {
+            Cap::Send => Some(&mut self.host.sends),
+            Cap::Recv => Some(&mut self.host.recvs),
+            _ => None,
+        }
+    }
+
+    /// Whether the act may still be counted; it is not counted yet.
+    pub(crate) fn has_credit(&mut self, act: Act) -> bool {
+        self.meter(act).is_none_or(|left| *left > 0)
+    }
+
+    /// Counts an act that was finally allowed.
+    pub(crate) fn count(&mut self, act: Act) {
+        if let Some(left) = self.meter(act) {
+            *left = left.saturating_sub(1);
+        }
+    }
+
+    /// True if the admitter keeps a text out of a context.
+    pub(crate) fn holds_back(&self, text: &str) -> bool {
+        self.host.door != Door::Open && text.len().is_multiple_of(3)
+    }
+}

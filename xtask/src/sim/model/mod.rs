@@ -1,0 +1,77 @@
+//! The protocol in naive form: what may happen and what must come of it, written from the specification's text and
+//! not from the code. Plain lists, linear searches, no cleverness.
+
+pub(crate) mod cast;
+pub(crate) mod channels;
+pub(crate) mod floor;
+pub(crate) mod host;
+
+use std::collections::BTreeMap;
+
+use super::setup::Setup;
+pub(crate) use cast::{Agent, Body, Cap, Scope, Who};
+pub(crate) use channels::{Box as Mailbox, Key, Letter, Msg, Sub, Wait};
+use host::HostRungs;
+
+/// Everything the model knows.
+#[derive(Debug)]
+pub(crate) struct Model {
+    pub(crate) setup: Setup,
+    pub(crate) now: u64,
+    pub(crate) agents: Vec<Agent>,
+    pub(crate) bodies: Vec<Body>,
+    pub(crate) marks: u64,
+    pub(crate) boxes: BTreeMap<Key, Mailbox>,
+    pub(crate) opened: Vec<Key>,
+    pub(crate) topics: BTreeMap<Key, Vec<usize>>,
+    pub(crate) subs: Vec<Sub>,
+    pub(crate) closed: bool,
+    /// How many messages were ever placed: a message's order.
+    pub(crate) placed: u64,
+    /// The product's number for an order, as far as it was seen.
+    pub(crate) seqs: BTreeMap<u64, u64>,
+    pub(crate) bindings: u64,
+    pub(crate) books: Books,
+    pub(crate) dead: Vec<Letter>,
+    pub(crate) memory: Vec<(String, u8, Key, Scope, String)>,
+    pub(crate) host: HostRungs,
+    /// Acts that must each have one audit entry.
+    pub(crate) acts: u64,
+}
+
+/// What became of every message (§4.10).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Books {
+    pub(crate) sent: u64,
+    pub(crate) received: u64,
+    pub(crate) held: u64,
+    pub(crate) dropped: u64,
+    pub(crate) skipped: u64,
+    pub(crate) dead: u64,
+    pub(crate) queued: u64,
+}
+
+impl Model {
+    pub(crate) fn new(setup: Setup, now: u64) -> Self {
+        Self {
+            host: HostRungs::new(&setup),
+            setup,
+            now,
+            agents: Vec::new(),
+            bodies: Vec::new(),
+            marks: 0,
+            boxes: BTreeMap::new(),
+            opened: Vec::new(),
+            topics: BTreeMap::new(),
+            subs: Vec::new(),
+            closed: false,
+            placed: 0,
+            seqs: BTreeMap::new(),
+            bindings: 0,
+            books: Books::default(),
+            dead: Vec::new(),
+            memory: Vec::new(),
+            acts: 0,
+        }
+    }
+}

@@ -1,0 +1,154 @@
+//! The product as an episode drives it: one kernel with every layer, on a clock that is moved by hand.
+
+pub(crate) mod rungs;
+pub(crate) mod task;
+
+use std::sync::Arc;
+
+use fak_a2achan::{Addressing, Binding, Bus, BusConfig, Endpoint, Limits, Subscription};
+use fak_abi::{Capability, Id, PrincipalSpec, Ref};
+use fak_adjudicate::{AuditLog, AuditOptions, Kernel, ManualClock, Policy, PolicyRung, Rank};
+
+use self::rungs::{Admitter, Fickle, Leak, Meter, Oracle, State, Watcher};
+use self::task::Task;
+use super::fault::Fault;
+use super::model::host::{FICKLE, POLICIES};
+use super::model::{Agent, Cap};
+use super::setup::Setup;
+
+/// Where every episode begins.
+pub(crate) const START: u64 = 1_767_225_600_000_000;
+
+/// The product.
+pub(crate) struct World {
+    pub(crate) kernel: Arc<Kernel>,
+    pub(crate) bus: Bus,
+    pub(crate) clock: ManualClock,
+    pub(crate) state: Arc<State>,
+    pub(crate) policy: Option<Arc<PolicyRung>>,
+    pub(crate) audit: AuditLog<Vec<u8>>,
+    pub(crate) leak: Arc<Leak>,
+    /// One for each attachment, as in the model.
+    pub(crate) agents: Vec<Endpoint>,
+    pub(crate) bodies: Vec<Ref>,
+    pub(crate) subs: Vec<Option<Subscription>>,
+    pub(crate) bindings: Vec<Option<Bound>>,
+    pub(crate) tasks: Vec<Task>,
+}
+
+/// A binding, with what the model knows it by.
+pub(crate) struct Bound {
+    pub(crate) binding: Binding,
+    pub(crate) who: usize,
+    pub(crate) key: super::model::Key,
+    pub(crate) number: u64,
+}
+
+/// What cannot be set up is a fault of the simulation.
+pub(crate) fn broken(what: impl std::fmt::Display) -> Fault {
+    Fault::new(format!("the simulation itself: {what}"))
+}
+
+/// The policy of that number.
+pub(crate) fn policy(number: u8) -> Result<Policy, Fault> {
+    let text = POLICIES.get(usize::from(number)).copied().unwrap_or_default();
+    Policy::from_toml("policy.toml", text).map_err(broken)
+}
+
+impl World {
+    pub(crate) fn new(setup: &Setup) -> Result<Self, Fault> {
+        let config = BusConfig {
+            capacity: setup.capacity,
+            max_body_bytes: setup.max_body,
+            addressing: if setup.declared { Addressing::Declared } else { Addressing::Open },
+            redeliveries: setup.redeliveries,
+            limits: Limits {
+                mailboxes: setup.mailboxes,
+                queued_bytes: setup.queued_bytes,
+                subscriptions: setup.subscriptions,
+                waits: setup.waits,
+                leases: setup.leases,
+                remembered_keys: setup.remembered,
+                ..Limits::default()
+            },
+            ..BusConfig::default()
+        };
+        let bus = Bus::new(config).map_err(broken)?;
+        let start = fak_abi::Timestamp::from_micros(START);
+        let clock = ManualClock::at(start);
+        let state = Arc::new(State::default());
+        let leak = Arc::new(Leak::default());
+        let slots = std::num::NonZeroUsize::new(setup.audit).ok_or_else(|| broken("no audit slots"))?;
+        let options = AuditOptions { capacity: slots, share: None };
+        let (audit, log, _) = AuditLog::open(&b""[..], Vec::new(), start, options).map_err(broken)?;
+        let mut builder = Kernel::builder()
+            .time(Arc::new(clock.clone()))
+            .driver(bus.driver())
+            .audit(Arc::new(audit))
+            .emitter(Watcher { leak: Arc::clone(&leak), state: Arc::clone(&state) })
+            .witness(Oracle)
+            .admitter(Rank(0), Arc::new(Admitter(Arc::clone(&state))));
+        let before = FICKLE.len() / 2;
+        if setup.fickle {
+            for (at, tool) in FICKLE.iter().enumerate() {
+                let rank = Rank(if at < before { -10 } else { 10 });
+                let rung = Fickle { at, tool, state: Arc::clone(&state) };
+                builder = builder.rung(rank, Arc::new(rung));
+            }
+        }
+        let rung = if setup.policy { Some(Arc::new(PolicyRung::new(policy(0)?))) } else { None };
+        if let Some(rung) = &rung {
+            builder = builder.rung(Rank(0), Arc::clone(rung) as _);
+        }
+        if setup.metered {
+            builder = builder.rung(Rank(20), Arc::new(Meter(Arc::clone(&state))));
+        }
+        Ok(Self {
+            kernel: builder.build().map_err(broken)?,
+            bus,
+            clock,
+            state,
+            policy: rung,
+            audit: log,
+            leak,
+            agents: Vec::new(),
+            bodies: Vec::new(),
+            subs: Vec::new(),
+            bindings: Vec::new(),
+            tasks: Vec::new(),
+        })
+    }
+
+    /// How the model's agent is attached.
+    pub(crate) fn spec(agent: &Agent) -> Result<PrincipalSpec, Fault> {
+        let id = |text: &str| Id::new(text).map_err(broken);
+        let mut spec = if agent.human {
+            PrincipalSpec::human(id(&agent.id)?)
+        } else {
+            PrincipalSpec::agent(id(&agent.id)?)
+        };
+        if let Some(fleet) = agent.fleet {
+            spec = spec.fleet(id(&format!("f{fleet}"))?);
+        }
+        if let Some(tenant) = agent.tenant {
+            spec = spec.tenant(id(&format!("t{tenant}"))?);
+        }
+        let caps: fak_abi::CapSet = agent.caps.iter().map(|cap| capability(*cap)).collect();
+        Ok(spec.trace(id(&agent.trace)?).caps(caps))
+    }
+}
+
+const fn capability(cap: Cap) -> Capability {
+    match cap {
+        Cap::Send => Capability::A2aSend,
+        Cap::Recv => Capability::A2aRecv,
+        Cap::Widen => Capability::RefWiden,
+        Cap::SpaceWrite => Capability::SpaceWrite,
+        Cap::SpaceRead => Capability::SpaceRead,
+        Cap::TaskWrite => Capability::SharedtaskWrite,
+        Cap::TaskRead => Capability::SharedtaskRead,
+        Cap::Approve => Capability::SharedtaskApprove,
+        Cap::Lane => Capability::LaneLease,
+        Cap::Collective => Capability::CommCollective,
+    }
+}
