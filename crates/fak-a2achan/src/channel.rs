@@ -226,9 +226,8 @@ impl Endpoint {
             if deadline.is_some_and(|deadline| self.core().now() >= deadline) {
                 return Poll::Ready(false);
             }
-            if wait.state.timer.is_none()
-                && let (Some(deadline), Some(link)) = (deadline, self.core().link())
-            {
+            // Anew at each poll: the task that waits may have changed since the last.
+            if let (Some(deadline), Some(link)) = (deadline, self.core().link()) {
                 let waker: Waker = cx.waker().clone();
                 wait.state.timer = Some(link.timer().wake_at(deadline, waker));
             }

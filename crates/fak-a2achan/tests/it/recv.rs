@@ -250,6 +250,31 @@ fn a_message_without_an_edge_keeps_its_place() {
     assert_eq!(text(&carol, message(c.ready()).body()), "again");
 }
 
+/// §4.4, §4.5, §4.7: a deadline wakes the task that waits, not the one that began to.
+#[test]
+fn a_deadline_follows_its_future_to_another_task() {
+    let world = World::new();
+    let (alpha, bravo) = (world.agent("alpha"), world.agent("bravo"));
+    let at = key("in_kernel:work");
+    let rider = Rider { deadline: Some(world.bus_now().after(Duration::from_millis(5))), ..Rider::default() };
+    let mut news = alpha.subscribe(&at).allowed().unwrap();
+    let options = fak_a2achan::RequestOptions { rider: Some(&rider), ..Default::default() };
+    let mut asked = bravo.request(&key("in_kernel:ask"), &shared(&bravo, "?"), &options).allowed().unwrap();
+    let mut waits: [Hand<std::pin::Pin<Box<dyn Future<Output = Delivery> + '_>>>; 3] = [
+        Hand::new(Box::pin(alpha.recv_with(&at, &rider))),
+        Hand::new(Box::pin(news.recv_with(&rider))),
+        Hand::new(Box::pin(asked.wait())),
+    ];
+    waits.iter_mut().for_each(Hand::pending);
+    let mut waits = waits.map(Hand::moved);
+    waits.iter_mut().for_each(Hand::pending);
+    world.clock.advance(Duration::from_millis(5));
+    for wait in &mut waits {
+        assert_eq!(wait.wakes(), 1);
+        assert!(matches!(wait.ready(), Delivery::End(End::Timeout)));
+    }
+}
+
 /// What has had its time takes no room.
 #[test]
 fn expired_messages_make_room() {
