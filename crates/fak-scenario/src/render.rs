@@ -41,22 +41,6 @@ impl Style {
     }
 }
 
-/// Nothing that a scenario says moves the cursor, or hides what is printed next to it (I07).
-fn printable(text: &str) -> String {
-    let hides = |c: char| {
-        c.is_control()
-            || matches!(c, '\u{061c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
-    };
-    text.chars().fold(String::with_capacity(text.len()), |mut out, c| {
-        if hides(c) {
-            out.extend(c.escape_unicode());
-        } else {
-            out.push(c);
-        }
-        out
-    })
-}
-
 impl Report {
     /// The report as text: the scenario, a line per act, and every expectation that did not hold.
     #[must_use]
