@@ -177,7 +177,9 @@ impl Core {
                 Recall::Same(seq, done) => {
                     drop(open);
                     let patched = Patched { result: done.result(&sight), revision: done.number };
-                    return allow(cleared, seq, patched);
+                    let replayed = allow(cleared, seq, patched);
+                    acting.note_replay(seq, &replayed.verdict());
+                    return replayed;
                 }
                 Recall::Other => {
                     drop(open);

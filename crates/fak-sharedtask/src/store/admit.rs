@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use fak_abi::{
-    Act, Address, Admission, AgentHandle, Charge, Claim, Cleared, Host, Id, Outcome, Permit, Reason, Ref,
-    Refusal, ShareScope, SiteInfo, Taint, Testimony, ToolCall, Verdict,
+    Act, Address, Admission, AgentHandle, Charge, Claim, Cleared, Event, EventKind, Host, Id, Outcome,
+    Permit, Reason, Ref, Refusal, ShareScope, SiteInfo, Taint, Testimony, ToolCall, Verdict,
 };
 
 use super::Core;
@@ -69,6 +69,20 @@ impl Acting<'_> {
             }
         }
         confirmed
+    }
+
+    /// Appends to the audit that an act was answered with its first outcome, and not done again (§4.13).
+    #[cold]
+    pub(super) fn note_replay(&self, seq: u64, verdict: &Verdict) {
+        self.host.note(&Event {
+            seq,
+            principal: Some(self.call.principal()),
+            tool: Some(self.call.tool()),
+            address: self.call.target(),
+            verdict: Some(verdict),
+            cause: "replay",
+            ..Event::new(EventKind::Decide, self.core.now())
+        });
     }
 
     /// Folds the result admitters over what the act would hand over (§4.4). The bytes are made only if some admitter
