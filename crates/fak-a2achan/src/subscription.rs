@@ -149,7 +149,7 @@ impl Subscription {
     ) -> Result<((Arc<Entry>, u64), Permit<'p>), Delivery> {
         let mut expired = Vec::new();
         let core = endpoint.core();
-        let pulled = inbox.pull(|| core.now(), cx.map(|cx| cx.waker()), &mut expired);
+        let pulled = inbox.pull(|| core.now(), cx.map(Context::waker), &mut expired);
         if !expired.is_empty() {
             core.dead_copies(expired, Cause::Expire);
         }
@@ -164,7 +164,9 @@ impl Subscription {
                 Err(verdict) => Delivery::Refuse(verdict),
             },
             Pulled::End(end) if cx.is_some() => Delivery::End(end),
-            Pulled::End(_) => Delivery::Refuse(endpoint.refuse(permit, refusal(Reason::Misroute, sites::CLOSED))),
+            Pulled::End(_) => {
+                Delivery::Refuse(endpoint.refuse(permit, refusal(Reason::Misroute, sites::CLOSED)))
+            }
         })
     }
 
