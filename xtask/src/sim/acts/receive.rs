@@ -50,8 +50,16 @@ impl Sim {
         let (rider, cancel, at) = self.rider(deadline);
         let Some(endpoint) = self.real.agents.get(who).cloned() else { return Ok(()) };
         let lease = lease.map(guard_time);
-        let wait =
-            Wait { who, key, sub: None, deadline: at, cancelled: false, begun: None, displaced: false, lease };
+        let wait = Wait {
+            who,
+            key,
+            sub: None,
+            deadline: at,
+            cancelled: false,
+            begun: None,
+            displaced: false,
+            lease,
+        };
         let task = match lease.map(Duration::from_micros) {
             None => {
                 let future = async move { Done::Recv(endpoint.recv_with(&real_key, &rider).await) };
@@ -109,7 +117,16 @@ impl Sim {
             return Ok(());
         };
         let (rider, cancel, deadline) = self.rider(deadline);
-        let wait = Wait { who, key, sub: Some(at), deadline, cancelled: false, begun: None, displaced: false, lease: None };
+        let wait = Wait {
+            who,
+            key,
+            sub: Some(at),
+            deadline,
+            cancelled: false,
+            begun: None,
+            displaced: false,
+            lease: None,
+        };
         let future = async move {
             let delivery = subscription.recv_with(&rider).await;
             Done::Sub(Box::new(subscription), delivery)
