@@ -33,10 +33,8 @@ pub(crate) struct Extra {
 impl Extra {
     /// Boxed, unless there is nothing in it.
     pub(crate) fn boxed(self) -> Option<Box<Self>> {
-        let plain = self.expires.is_none()
-            && self.answer.is_none()
-            && self.parts.is_empty()
-            && self.returns == 0;
+        let plain =
+            self.expires.is_none() && self.answer.is_none() && self.parts.is_empty() && self.returns == 0;
         (!plain).then(|| Box::new(self))
     }
 }

@@ -112,9 +112,7 @@ impl Endpoint {
             // A key that is another's is refused whether or not anything was ever sent there (§4.6).
             let refused = match incoming.address {
                 _ if self.core().is_closed() => Some(refusal(Reason::Misroute, sites::CLOSED)),
-                Address::Channel(key) => {
-                    self.not_mine(key).map(|site| refusal(Reason::TrustViolation, site))
-                }
+                Address::Channel(key) => self.not_mine(key).map(|site| refusal(Reason::TrustViolation, site)),
                 _ => None,
             };
             return match refused {

@@ -164,7 +164,9 @@ impl Subscription {
                 Err(verdict) => Delivery::Refuse(verdict),
             },
             Pulled::End(end) if cx.is_some() => Delivery::End(end),
-            Pulled::End(_) => Delivery::Refuse(endpoint.refuse(permit, refusal(Reason::Misroute, sites::CLOSED))),
+            Pulled::End(_) => {
+                Delivery::Refuse(endpoint.refuse(permit, refusal(Reason::Misroute, sites::CLOSED)))
+            }
         })
     }
 

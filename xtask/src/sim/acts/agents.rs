@@ -91,7 +91,8 @@ impl Sim {
         let (refused, what) = match op {
             Op::Send { agent, key, body, .. } => {
                 let (Some(who), Some((at, _))) = (self.agent(agent), self.body(body)) else { return Ok(()) };
-                let (Some(endpoint), Some(body)) = (self.real.agents.get(who), self.real.bodies.get(at)) else {
+                let (Some(endpoint), Some(body)) = (self.real.agents.get(who), self.real.bodies.get(at))
+                else {
                     return Ok(());
                 };
                 (!endpoint.send(&Self::key(key)?.1, body).is_allow(), "send")

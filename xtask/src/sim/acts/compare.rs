@@ -57,7 +57,10 @@ impl Sim {
             }
             (Delivery::Hold(notice), Got::Held(msg)) => {
                 let digest = fak_abi::Digest::of(msg.body.text.as_bytes());
-                ensure!(notice.digest == digest, "§4.4: another message is held than the model says: {notice:?}");
+                ensure!(
+                    notice.digest == digest,
+                    "§4.4: another message is held than the model says: {notice:?}"
+                );
                 return self.number(msg.order, notice.seq);
             }
             (Delivery::Empty, Got::Empty) => true,

@@ -57,7 +57,8 @@ impl Sim {
             return Ok(());
         };
         let (rider, cancel, deadline) = self.rider(deadline);
-        let wait = Wait { who, key, sub: Some(at), deadline, cancelled: false, begun: None, displaced: false };
+        let wait =
+            Wait { who, key, sub: Some(at), deadline, cancelled: false, begun: None, displaced: false };
         let future = async move {
             let delivery = subscription.recv_with(&rider).await;
             Done::Sub(Box::new(subscription), delivery)
@@ -78,7 +79,8 @@ impl Sim {
     fn poll_at(&mut self, at: usize) -> Step {
         let mut task = self.real.tasks.remove(at);
         let who = task.wait.who;
-        let others = self.real.tasks.iter().filter(|other| other.wait.who == who && other.wait.begun.is_some());
+        let others =
+            self.real.tasks.iter().filter(|other| other.wait.who == who && other.wait.begun.is_some());
         let others = others.count();
         let (model, missed) = if task.wait.sub.is_some() {
             self.model.poll_sub(&mut task.wait, others)
@@ -91,7 +93,9 @@ impl Sim {
                 self.real.tasks.insert(at, task);
                 Ok(())
             }
-            (Poll::Pending, _) => Err(Fault::new(format!("{place}: the product waits on, the model says {model:?}"))),
+            (Poll::Pending, _) => {
+                Err(Fault::new(format!("{place}: the product waits on, the model says {model:?}")))
+            }
             (Poll::Ready(done), _) => {
                 let (delivery, subscription) = match done {
                     Done::Recv(delivery) => (delivery, None),
@@ -168,7 +172,9 @@ impl Sim {
         let model = self.model.subscribe(who, &key);
         let Some(endpoint) = self.real.agents.get(who) else { return Ok(()) };
         let product = endpoint.subscribe(&real_key);
-        if let Some((subscription, _)) = outcome(&format!("§4.5: subscribe by {who} to {}", key.text()), product, model)? {
+        if let Some((subscription, _)) =
+            outcome(&format!("§4.5: subscribe by {who} to {}", key.text()), product, model)?
+        {
             self.real.subs.push(Some(subscription));
         }
         Ok(())
@@ -210,7 +216,11 @@ impl crate::sim::model::Model {
     fn could_go_on(&self, wait: &Wait) -> bool {
         let who: Who = wait.who;
         let Some(epoch) = wait.begun else { return true };
-        if !self.is_live(who) || self.closed || wait.displaced || wait.deadline.is_some_and(|at| self.now >= at) {
+        if !self.is_live(who)
+            || self.closed
+            || wait.displaced
+            || wait.deadline.is_some_and(|at| self.now >= at)
+        {
             return true;
         }
         if let Some(sub) = wait.sub.and_then(|at| self.subs.get(at)) {

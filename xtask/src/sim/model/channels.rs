@@ -602,7 +602,8 @@ impl Model {
 
     /// A binding is dropped: its key is freed if it is still that binding's.
     pub(crate) fn drop_binding(&mut self, who: Who, key: &Key, number: u64) {
-        if self.boxes.get(key).is_some_and(|mailbox| mailbox.binder == Some(who) && mailbox.binding == number) {
+        if self.boxes.get(key).is_some_and(|mailbox| mailbox.binder == Some(who) && mailbox.binding == number)
+        {
             self.free(key);
         }
     }

@@ -138,7 +138,9 @@ impl Model {
             2 if act.cap() != Cap::Send && act.cap() != Cap::Recv => otherwise,
             3 if act == Act::Publish && address == "in_kernel:room-1" => blocked,
             3 if act == Act::Bind && self.fleet(who) == Some(1) => blocked,
-            4 if act.tool().starts_with("a2a.") && body.is_some_and(|body| body.scope == Scope::Tenant) => blocked,
+            4 if act.tool().starts_with("a2a.") && body.is_some_and(|body| body.scope == Scope::Tenant) => {
+                blocked
+            }
             // An allow with `max_bytes` matches only acts with a body, up to that.
             4 if act.cap() == Cap::Recv => Ok(()),
             4 if body.is_none_or(|body| body.text.len() > 40) => otherwise,

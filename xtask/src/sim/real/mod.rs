@@ -7,9 +7,7 @@ use std::sync::Arc;
 
 use fak_a2achan::{Addressing, Binding, Bus, BusConfig, Endpoint, Limits, Subscription};
 use fak_abi::{Capability, Id, PrincipalSpec, Ref};
-use fak_adjudicate::{
-    AuditLog, AuditOptions, Kernel, ManualClock, Policy, PolicyRung, Rank,
-};
+use fak_adjudicate::{AuditLog, AuditOptions, Kernel, ManualClock, Policy, PolicyRung, Rank};
 
 use self::rungs::{Admitter, Fickle, Leak, Meter, Oracle, State, Watcher};
 use self::task::Task;
@@ -124,8 +122,11 @@ impl World {
     /// How the model's agent is attached.
     pub(crate) fn spec(agent: &Agent) -> Result<PrincipalSpec, Fault> {
         let id = |text: &str| Id::new(text).map_err(broken);
-        let mut spec =
-            if agent.human { PrincipalSpec::human(id(&agent.id)?) } else { PrincipalSpec::agent(id(&agent.id)?) };
+        let mut spec = if agent.human {
+            PrincipalSpec::human(id(&agent.id)?)
+        } else {
+            PrincipalSpec::agent(id(&agent.id)?)
+        };
         if let Some(fleet) = agent.fleet {
             spec = spec.fleet(id(&format!("f{fleet}"))?);
         }
