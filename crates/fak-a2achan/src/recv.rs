@@ -39,7 +39,7 @@ impl Endpoint {
 
     fn seek<'a>(&'a self, mailbox: &Mailbox, incoming: &Incoming<'a>) -> Seek<'a> {
         let now = mailbox.is_timed().then(|| self.core().now());
-        let ask = self.has_edges();
+        let ask = self.has_edges() && !mailbox.is_private();
         Seek { reader: self.me(), now, after: 0, ask, returns: None, lease: incoming.lease }
     }
 
