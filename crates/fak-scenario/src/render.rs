@@ -45,7 +45,7 @@ impl Report {
     /// The report as text: the scenario, a line per act, and every expectation that did not hold.
     #[must_use]
     pub fn to_text(&self, style: Style) -> String {
-        let mut out = format!("{}  {}\n", self.name, style.paint(Tone::Faint, &self.file));
+        let mut out = format!("{}  {}\n", printable(&self.name), style.paint(Tone::Faint, &self.file));
         for step in &self.steps {
             // Writing to a String cannot fail.
             let _ = writeln!(out, "{}", step.to_text(style));
@@ -54,7 +54,7 @@ impl Report {
                     "{}: step {} (line {}): expected {} {}, got {}",
                     self.file, step.number, step.line, wrong.member, wrong.expected, wrong.got
                 );
-                let _ = writeln!(out, "     {} {text}", style.paint(Tone::Bad, "FAIL"));
+                let _ = writeln!(out, "     {} {}", style.paint(Tone::Bad, "FAIL"), printable(&text));
             }
         }
         out
@@ -75,7 +75,7 @@ impl StepReport {
             self.number,
             self.act,
             self.by.as_deref().unwrap_or("(host)"),
-            self.address.as_deref().unwrap_or("-"),
+            printable(self.address.as_deref().unwrap_or("-")),
             style.paint(tone, &self.verdict)
         );
         if let Some(reason) = &self.reason {
@@ -88,17 +88,34 @@ impl StepReport {
             let _ = write!(line, " {}", style.paint(Tone::Faint, &format!("at {site}")));
         }
         if let Some(note) = &self.note {
-            let _ = write!(line, "  {note}");
+            let _ = write!(line, "  {}", printable(note));
         }
         line
     }
+}
+
+/// A text from outside, with what could move a terminal's cursor or turn its text around escaped.
+#[must_use]
+pub fn printable(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        let turns = matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+        if c.is_control() || turns {
+            out.extend(c.escape_unicode());
+        } else {
+            out.push(c);
+        }
+    }
+    out
 }
 
 impl fmt::Display for Summary {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { held, failed, unreadable, acts } = self;
         let scenarios = held + failed + unreadable;
-        write!(f, "{scenarios} scenarios, {acts} acts: {held} held, {failed} failed, {unreadable} unreadable")
+        let many = |count: &usize| if *count == 1 { "" } else { "s" };
+        write!(f, "{scenarios} scenario{}, {acts} act{}: ", many(&scenarios), many(acts))?;
+        write!(f, "{held} held, {failed} failed, {unreadable} unreadable")
     }
 }
 
@@ -227,6 +244,16 @@ mod tests {
     }
 
     #[test]
+    fn nothing_from_outside_moves_the_cursor() {
+        assert_eq!(printable("é 漢"), "é 漢");
+        assert_eq!(printable("a\u{1b}[2J\n\u{202e}"), "a\\u{1b}[2J\\u{a}\\u{202e}");
+        let mut report = report();
+        report.name = "\u{1b}[2Jall held".into();
+        report.steps[0].note = Some("\u{202e}".into());
+        assert!(!report.to_text(Style::Plain).contains(['\u{1b}', '\u{202e}']));
+    }
+
+    #[test]
     fn json_says_the_same() {
         let mut summary = Summary::default();
         let reports = [report()];
@@ -235,7 +262,7 @@ mod tests {
         let json: serde_json::Value = serde_json::from_str(&json).unwrap();
         assert_eq!(json["failed"], 1);
         assert_eq!(json["scenarios"][0]["steps"][0]["mismatches"][0]["got"], "\"deny\"");
-        assert_eq!(summary.to_string(), "1 scenarios, 2 acts: 0 held, 1 failed, 0 unreadable");
+        assert_eq!(summary.to_string(), "1 scenario, 2 acts: 0 held, 1 failed, 0 unreadable");
         assert_eq!(summary.exit_status(), 1);
     }
 }
