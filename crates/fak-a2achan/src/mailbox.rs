@@ -83,6 +83,8 @@ struct Input {
     binding: u64,
     reserved_for: Option<Arc<Principal>>,
     routes: HashMap<u64, Arc<Route>, Numbers>,
+    /// The one of `routes` that was asked for last, so that a sender by key need not search.
+    recent: Option<(u64, Arc<Route>)>,
     end: Option<End>,
 }
 
@@ -124,6 +126,7 @@ impl<L: Locks> Mailbox<L> {
             binding: 0,
             reserved_for: None,
             routes: HashMap::default(),
+            recent: None,
             end: None,
         };
         let outlet = Outlet { lock: Lock::new(Output::default()), gone: AtomicU64::new(0) };

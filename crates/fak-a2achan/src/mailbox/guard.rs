@@ -194,6 +194,7 @@ impl<L: Locks> Mailbox<L> {
         }
         input.waiters = kept;
         input.routes.remove(&who.incarnation());
+        input.recent = None;
         purge
     }
 
