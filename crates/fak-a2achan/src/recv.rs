@@ -245,6 +245,10 @@ impl Endpoint {
         }
         // Without an audit entry: the act has not happened yet.
         drop(permit);
+        // Detached since it was admitted, and perhaps since those who waited were told.
+        if !self.me().is_attached() {
+            return Poll::Ready((Delivery::End(End::Detach), 0));
+        }
         if state.timer.is_none()
             && let Some(deadline) = incoming.rider.and_then(|rider| rider.deadline)
             && let Some(link) = self.core().link()
