@@ -290,3 +290,18 @@ fn expired_messages_make_room() {
     assert_eq!(world.bus.dead_letters().len(), 2);
     assert!(world.bus.stats().is_conserved());
 }
+
+/// §2.3: detaching wakes every wait of its principal, for room too.
+#[test]
+fn detaching_ends_a_wait_for_room() {
+    let world = World::with(BusConfig { capacity: 1, ..BusConfig::default() }, |b| b);
+    let (alpha, bravo) = (world.agent("alpha"), world.agent("bravo"));
+    let at = key("in_kernel:w");
+    allowed(&bravo.send(&at, &shared(&bravo, "x")));
+    let body = shared(&alpha, "x");
+    let mut wait = Hand::new(alpha.send_wait(&at, &body, None));
+    wait.pending();
+    world.kernel.detach(&id("alpha")).unwrap();
+    assert_eq!(wait.wakes(), 1);
+    assert_eq!(wait.ready().reason(), Some(Reason::DefaultDeny));
+}
