@@ -236,6 +236,10 @@ impl Endpoint {
         }
         // Without an audit entry: the act has not happened yet.
         drop(permit);
+        // Detached while the waker was being left: whoever detaches wakes those who had left theirs by then.
+        if !self.me().is_attached() {
+            return Poll::Ready((Delivery::End(End::Detach), 0));
+        }
         // Anew at each poll: the task that waits may have changed since the last.
         if let Some(deadline) = incoming.rider.and_then(|rider| rider.deadline)
             && let Some(link) = self.core().link()

@@ -5,6 +5,7 @@
 //! it on to a waiter that has not seen that arrival. Each waiter sees each arrival at most once,
 //! so this ends.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::task::Waker;
 
@@ -170,6 +171,15 @@ pub(crate) struct SpaceState {
 }
 
 impl Output {
+    /// Wakes whoever waits for room on behalf of `who`.
+    pub(super) fn rouse_space_of(&mut self, who: &Principal, wakes: &mut Wakes) {
+        let is_theirs = |waiter: &SpaceWaiter| std::ptr::eq(Arc::as_ptr(waiter.route.from()), who);
+        let (theirs, kept): (VecDeque<_>, _) =
+            std::mem::take(&mut self.space).into_iter().partition(is_theirs);
+        self.space = kept;
+        wakes.extend(theirs.into_iter().map(SpaceWaiter::into_waker));
+    }
+
     /// The first waiter for room that would get some.
     pub(super) fn rouse_space(&mut self, share: u64) -> Option<Waker> {
         let at = self.space.iter().position(|waiter| waiter.route.queued() < share)?;

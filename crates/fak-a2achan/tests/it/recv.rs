@@ -290,3 +290,49 @@ fn expired_messages_make_room() {
     assert_eq!(world.bus.dead_letters().len(), 2);
     assert!(world.bus.stats().is_conserved());
 }
+
+/// §2.3: whoever waits for room is woken by its detachment, too.
+#[test]
+fn detaching_wakes_who_waits_for_room() {
+    let world = World::with(BusConfig { capacity: 1, ..BusConfig::default() }, |b| b);
+    let (alpha, bravo) = (world.agent("alpha"), world.agent("bravo"));
+    let at = key("in_kernel:work");
+    allowed(&bravo.send(&at, &shared(&bravo, "x")));
+    let (mut mine, mut other) = (Hand::new(alpha.ready(&at)), Hand::new(bravo.ready(&at)));
+    mine.pending();
+    other.pending();
+    world.kernel.detach(&id("alpha")).unwrap();
+    assert_eq!((mine.wakes(), other.wakes()), (1, 0));
+    mine.ready();
+    other.pending();
+}
+
+/// Detaches the actor while its act is being judged.
+#[derive(Default)]
+struct Late(std::sync::OnceLock<std::sync::Weak<fak_adjudicate::Kernel>>);
+
+impl fak_abi::Adjudicator for Late {
+    fn name(&self) -> fak_abi::RungName {
+        "late"
+    }
+    fn tools(&self) -> fak_abi::ToolScope {
+        fak_abi::ToolScope::only(["a2a.recv"])
+    }
+    fn judge(&self, call: &fak_abi::ToolCall<'_>, _: &fak_abi::Desk<'_>) -> fak_abi::Opinion {
+        let kernel = self.0.get().and_then(std::sync::Weak::upgrade).unwrap();
+        kernel.detach(call.principal().id()).unwrap();
+        fak_abi::Opinion::Defer
+    }
+}
+
+/// §2.3: a wait that begins while its principal is being detached does not hang.
+#[test]
+fn a_wait_that_begins_too_late_ends() {
+    let late = Arc::new(Late::default());
+    let world = World::with(BusConfig::default(), |b| b.rung(Rank(0), late.clone()));
+    late.0.set(Arc::downgrade(&world.kernel)).unwrap();
+    let alpha = world.agent("alpha");
+    let at = key("in_kernel:work");
+    world.bus.open(&at);
+    assert!(matches!(Hand::new(alpha.recv(&at)).ready(), Delivery::End(End::Detach)));
+}
