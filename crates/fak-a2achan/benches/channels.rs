@@ -2,7 +2,7 @@
 //!
 //! `cargo bench -p fak-a2achan --bench channels`
 
-#![allow(missing_docs, clippy::unwrap_used, clippy::panic, reason = "a benchmark")]
+#![allow(missing_docs, clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a benchmark")]
 
 use std::hint::black_box;
 use std::sync::Arc;
@@ -165,8 +165,8 @@ fn pair(world: &World) -> Pair {
         back: [Arc::new(bravo.channel(&pong)), Arc::new(alpha.channel(&pong))],
         bodies,
     };
-    for ([from, to], body) in [(&made.there, 0), (&made.back, 1)] {
-        assert!(from.send(&made.bodies[body]).is_allow());
+    for ([from, to], body) in [&made.there, &made.back].into_iter().zip(&made.bodies) {
+        assert!(from.send(body).is_allow());
         message(to.try_recv());
     }
     made

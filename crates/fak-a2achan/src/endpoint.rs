@@ -26,13 +26,16 @@ struct Place {
     agent: AgentHandle,
     /// `None` for a handle of another kernel, or one that was detached already.
     account: Option<Arc<Account>>,
+    /// Whether a topology has to be asked; a kernel's does not change.
+    edges: bool,
 }
 
 impl Endpoint {
     pub(crate) fn new(core: &Arc<Core>, agent: &AgentHandle) -> Self {
         let is_ours = core.link().is_some_and(|link| link.tag() == agent.tag());
         let account = if is_ours { core.account(agent.principal()) } else { None };
-        Self(Arc::new(Place { core: Arc::clone(core), agent: agent.clone(), account }))
+        let edges = agent.gate().has_edges();
+        Self(Arc::new(Place { core: Arc::clone(core), agent: agent.clone(), account, edges }))
     }
 
     /// The agent that acts.
@@ -74,6 +77,10 @@ impl Endpoint {
         dead.iter().filter(|letter| Arc::ptr_eq(&letter.from, self.me())).cloned().collect()
     }
 
+    pub(crate) fn has_edges(&self) -> bool {
+        self.0.edges
+    }
+
     /// The account, once an act was admitted.
     pub(crate) fn account(&self) -> Option<&Arc<Account>> {
         self.0.account.as_ref()
@@ -101,14 +108,12 @@ impl Endpoint {
         self.0.core.deny();
         let foreign = || Verdict::deny(Refusal::new(Reason::TrustViolation, sites::FOREIGN.site()), GATE);
         let Some(host) = self.0.core.host() else { return foreign() };
-        // The admission borrows the host, so the call has to live as long as it does here.
-        let verdict = match host.admit_any(call) {
+        match host.admit_any(call) {
             Admission::Refuse(verdict) => verdict,
             Admission::Permit(permit) => {
                 permit.refuse(Refusal::new(Reason::DefaultDeny, sites::DETACHED.site()), GATE)
             }
-        };
-        verdict
+        }
     }
 
     /// Lets the counting rungs count.

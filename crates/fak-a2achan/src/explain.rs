@@ -132,18 +132,18 @@ impl Core {
                 known.push(key.clone());
             }
         };
-        for entry in self.boxes.iter() {
+        for entry in &self.boxes {
             let of_peer = || entry.value().only().is_some_and(|owner| owner.shares_domain(asker));
             if entry.value().is_kept() || of_peer() {
                 add(entry.key());
             }
         }
-        for entry in self.topics.iter() {
+        for entry in &self.topics {
             if entry.value().subscribers().iter().any(|subscriber| subscriber.shares_domain(asker)) {
                 add(entry.key());
             }
         }
-        for account in self.accounts.iter() {
+        for account in &self.accounts {
             let peer = account.principal();
             if peer.shares_domain(asker) {
                 let id = if locale == Locale::Session { peer.trace() } else { peer.id() };

@@ -86,7 +86,7 @@ impl Endpoint {
         let Some(link) = core.link() else { return Spread::default() };
         let gate = self.agent().gate();
         let me = self.me();
-        let (spread, wakes) = if gate.has_edges() {
+        let (spread, wakes) = if self.has_edges() {
             // Asked before the topic is locked. Who subscribes meanwhile is none of this.
             let subscribers = topic.subscribers();
             let linked: HashSet<u64> = subscribers

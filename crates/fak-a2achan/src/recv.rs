@@ -39,7 +39,7 @@ impl Endpoint {
 
     fn seek<'a>(&'a self, mailbox: &Mailbox, incoming: &Incoming<'a>) -> Seek<'a> {
         let now = mailbox.is_timed().then(|| self.core().now());
-        let ask = self.agent().gate().has_edges();
+        let ask = self.has_edges();
         Seek { reader: self.me(), now, after: 0, ask, returns: None, lease: incoming.lease }
     }
 
@@ -102,6 +102,7 @@ impl Endpoint {
     }
 
     /// One attempt, which does not wait. The token is that of a lease.
+    #[inline]
     pub(crate) fn take(&self, mailbox: Option<&Arc<Mailbox>>, incoming: &Incoming<'_>) -> (Delivery, u64) {
         let call = incoming.call(self);
         let permit = match self.admit(&call) {
@@ -121,7 +122,11 @@ impl Endpoint {
             };
         };
         if let Some(entry) = self.pop(mailbox, incoming) {
-            return self.hand_over(&call, permit, mailbox, (entry, 0));
+            return if incoming.act == Act::Recv {
+                (self.hand_over_plainly(&call, permit, mailbox, entry), 0)
+            } else {
+                self.hand_over(&call, permit, mailbox, (entry, 0))
+            };
         }
         self.take_closely(&call, permit, mailbox, incoming)
     }
@@ -148,7 +153,7 @@ impl Endpoint {
     /// The common case: the oldest message is for this agent, and nobody has to be asked.
     #[inline]
     fn pop(&self, mailbox: &Mailbox, incoming: &Incoming<'_>) -> Option<Entry> {
-        if incoming.lease.is_some() || mailbox.is_timed() || self.agent().gate().has_edges() {
+        if incoming.lease.is_some() || mailbox.is_timed() || self.has_edges() {
             return None;
         }
         let (entry, wake) = mailbox.pop(self.me())?;
@@ -182,7 +187,7 @@ impl Endpoint {
             } else if incoming
                 .rider
                 .and_then(|rider| rider.cancel.as_ref())
-                .is_some_and(|it| it.is_cancelled())
+                .is_some_and(fak_abi::Cancel::is_cancelled)
             {
                 Some(End::Cancel)
             } else if deadline.is_some_and(|deadline| self.core().now() >= deadline) {
@@ -199,7 +204,7 @@ impl Endpoint {
             Ok(permit) => permit,
             Err(verdict) => return Poll::Ready((Delivery::Refuse(verdict), 0)),
         };
-        let plain = incoming.lease.is_none() && !mailbox.is_timed() && !self.agent().gate().has_edges();
+        let plain = incoming.lease.is_none() && !mailbox.is_timed() && !self.has_edges();
         let quick = match plain {
             false => Quick::Look,
             true if !begun => mailbox.pop_or_wait(self.me(), state, cx.waker()),
@@ -214,7 +219,11 @@ impl Endpoint {
         match quick {
             Quick::Entry(entry, wake) => {
                 wake.into_iter().for_each(std::task::Waker::wake);
-                return Poll::Ready(self.hand_over(&call, permit, mailbox, (entry, 0)));
+                return Poll::Ready(if incoming.act == Act::Recv {
+                    (self.hand_over_plainly(&call, permit, mailbox, entry), 0)
+                } else {
+                    self.hand_over(&call, permit, mailbox, (entry, 0))
+                });
             }
             Quick::Wait => {}
             Quick::Look => {
@@ -291,8 +300,33 @@ impl Endpoint {
         (Delivery::Refuse(self.refuse(permit, refusal(reason, site))), 0)
     }
 
-    /// Screens what was taken, with no lock held, and hands it over or holds it (§4.4).
+    /// Hands a plain message over: screened with no lock held, then counted (§4.4).
     #[inline]
+    fn hand_over_plainly(
+        &self,
+        call: &ToolCall<'_>,
+        permit: Permit<'_>,
+        mailbox: &Mailbox,
+        entry: Entry,
+    ) -> Delivery {
+        if entry.extra.is_some() || permit.counts() {
+            return self.hand_over(call, permit, mailbox, (entry, 0)).0;
+        }
+        let screened = self.agent().gate().screen(call, &entry.body);
+        if !matches!(screened, Verdict::Allow { .. }) {
+            return self.keep_back(call, permit, mailbox, (entry, 0), screened.by());
+        }
+        match self.charge(permit) {
+            Ok(cleared) => {
+                let _ = cleared.allow(entry.seq);
+                Delivery::Message(Message::new(entry, self.me(), 0))
+            }
+            Err(verdict) => Delivery::Refuse(verdict),
+        }
+    }
+
+    /// Screens what was taken, with no lock held, and hands it over or holds it (§4.4).
+    #[cold]
     fn hand_over(
         &self,
         call: &ToolCall<'_>,
@@ -314,13 +348,7 @@ impl Endpoint {
         };
         if let Some(by) = self.screen(call, &entry) {
             give_back();
-            if token == 0 {
-                mailbox.retally(|tally| (tally.received, tally.held) = (tally.received - 1, tally.held + 1));
-            } else {
-                mailbox.drop_lease(token).into_iter().for_each(std::task::Waker::wake);
-            }
-            let verdict = permit.hold(by, entry.seq);
-            return (Delivery::Hold(self.hold(entry, call.target(), verdict)), 0);
+            return (self.keep_back(call, permit, mailbox, (entry, token), by), 0);
         }
         let corrects = call.tool() == Tool::Act(Act::ReceiveCorrection);
         if corrects && let Err(refusal) = self.validate_correction(&entry) {
@@ -353,6 +381,25 @@ impl Endpoint {
                 (Delivery::Refuse(verdict), 0)
             }
         }
+    }
+
+    /// Holds what was taken: it is neither queued nor received.
+    #[cold]
+    fn keep_back(
+        &self,
+        call: &ToolCall<'_>,
+        permit: Permit<'_>,
+        mailbox: &Mailbox,
+        (entry, token): Taken,
+        by: fak_abi::RungName,
+    ) -> Delivery {
+        if token == 0 {
+            mailbox.retally(|tally| (tally.received, tally.held) = (tally.received - 1, tally.held + 1));
+        } else {
+            mailbox.drop_lease(token).into_iter().for_each(std::task::Waker::wake);
+        }
+        let verdict = permit.hold(by, entry.seq);
+        Delivery::Hold(self.hold(entry, call.target(), verdict))
     }
 
     /// The rung that keeps a message out of this agent's context, if one does.

@@ -226,7 +226,7 @@ impl PendingReply {
             Ok(permit) => permit,
             Err(verdict) => return Delivery::Refuse(verdict),
         };
-        let (entry, request) = match slot.take(cx.map(|cx| cx.waker())) {
+        let (entry, request) = match slot.take(cx.map(Context::waker)) {
             slot::Taking::Answer(entry, request) => (entry, request),
             slot::Taking::Spent => {
                 return Delivery::Refuse(

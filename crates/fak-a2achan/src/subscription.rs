@@ -161,7 +161,7 @@ impl Subscription {
     ) -> Result<((Arc<Entry>, u64), Permit<'p>), Delivery> {
         let mut expired = Vec::new();
         let core = endpoint.core();
-        let pulled = inbox.pull(|| core.now(), cx.map(|cx| cx.waker()), &mut expired);
+        let pulled = inbox.pull(|| core.now(), cx.map(Context::waker), &mut expired);
         if !expired.is_empty() {
             core.dead_copies(expired, Cause::Expire);
         }

@@ -127,6 +127,8 @@ impl Pool {
             Ok(value) => value,
             Err(refusal) => return Outcome::Refuse(permit.refuse(refusal, POOL)),
         };
+        // What is handed over is what the act is counted and audited with.
+        let permit = permit.transform(Some(value.clone()));
         if let held @ (Verdict::Quarantine { .. } | Verdict::Deny { .. }) = host.screen(&call, &value) {
             return Outcome::Refuse(permit.hold(held.by(), link.sequence().next()));
         }

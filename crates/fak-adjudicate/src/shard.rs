@@ -3,6 +3,7 @@
 /// How many parts there are.
 pub(crate) const SHARDS: usize = 8;
 
+// tidy: allow(global): a constant, whose address alone is used
 thread_local! {
     /// Never read: its address tells threads apart.
     static SPOT: u8 = const { 0 };

@@ -1,6 +1,7 @@
 //! `fak journal`: journals of shared records checked and looked into (§5.10).
 
 use fak_abi::json::{Limits, Stream, StreamError, Value};
+use fak_scenario::printable;
 use fak_sharedtask::{
     Checkpoint, JournalError, JournalSummary, SharedTaskError, StoreConfig, TaskStore, VerifyOptions,
     verify_journal,
@@ -10,7 +11,7 @@ use serde_json::json;
 use crate::{
     args::{JournalShowArgs, JournalVerb, JournalVerifyArgs},
     failure::{Failure, open},
-    output::{Output, printable},
+    output::Output,
 };
 
 pub(crate) fn journal(verb: &JournalVerb, output: &mut Output) -> Result<u8, Failure> {

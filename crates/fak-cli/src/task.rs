@@ -11,6 +11,7 @@ use fak_abi::{
     AgentHandle, Capability, Outcome, PrincipalKind, PrincipalSpec, Reason, Verdict, json::write_value,
 };
 use fak_adjudicate::Kernel;
+use fak_scenario::printable;
 use fak_sharedtask::{
     Conflict, Domain, Envelope as _, EventView, Limits, Patch, PatchResult, StoreConfig, TaskId, TaskStore,
     TaskView,
@@ -20,7 +21,7 @@ use serde_json::{Value, json};
 use crate::{
     args::{BaseArg, TaskApplyArgs, TaskNewArgs, TaskVerb, TaskViewArgs, WhoArgs},
     failure::{Failure, open, read},
-    output::{Output, printable},
+    output::Output,
 };
 
 pub(crate) fn task(verb: &TaskVerb, output: &mut Output) -> Result<u8, Failure> {

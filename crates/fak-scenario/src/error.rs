@@ -8,6 +8,8 @@ use std::{
 
 use fak_abi::json;
 
+use crate::render::printable;
+
 /// A scenario that cannot be read or begun (§8).
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -30,7 +32,7 @@ pub enum ScenarioError {
     },
     /// A file named by a scenario climbs out of its folder.
     #[error(
-        "{place}: the path \"{wanted}\" climbs out of the scenario's folder; move the file there, or run with --allow-outside"
+        "{place}: the path {wanted:?} climbs out of the scenario's folder; move the file there, or run with --allow-outside"
     )]
     Outside {
         /// Where it is named.
@@ -121,7 +123,7 @@ pub enum Problem {
         known: Vec<String>,
     },
     /// A member of `expect` that the act does not answer.
-    #[error("\"{act}\" does not answer \"{name}\"{}", suggest(.nearest.as_deref(), .known))]
+    #[error("\"{act}\" does not answer {name:?}{}", suggest(.nearest.as_deref(), .known))]
     NotAnswered {
         /// The act.
         act: &'static str,
@@ -133,7 +135,7 @@ pub enum Problem {
         known: Vec<String>,
     },
     /// A name that stands for nothing.
-    #[error("unknown {what} \"{name}\"{}", suggest(.nearest.as_deref(), .known))]
+    #[error("unknown {what} {name:?}{}", suggest(.nearest.as_deref(), .known))]
     UnknownName {
         /// What kind of name.
         what: &'static str,
@@ -159,7 +161,7 @@ impl fmt::Display for Place {
             }
         }
         if !self.member.is_empty() {
-            write!(f, ": {}", self.member)?;
+            write!(f, ": {}", printable(&self.member))?;
         }
         Ok(())
     }
@@ -168,7 +170,7 @@ impl fmt::Display for Place {
 /// The nearest known name, or the known names if none is near.
 fn suggest(nearest: Option<&str>, known: &[String]) -> String {
     match nearest {
-        Some(nearest) => format!(", did you mean \"{nearest}\"?"),
+        Some(nearest) => format!(", did you mean {nearest:?}?"),
         None => lists(known),
     }
 }
@@ -181,7 +183,7 @@ fn lists(known: &[String]) -> String {
     }
     let shown: Vec<&str> = known.iter().take(SHOWN).map(String::as_str).collect();
     match known.len().saturating_sub(SHOWN) {
-        0 => format!("; known here: {}", shown.join(", ")),
-        more => format!("; known here: {} and {more} more", shown.join(", ")),
+        0 => format!("; known here: {}", printable(&shown.join(", "))),
+        more => format!("; known here: {} and {more} more", printable(&shown.join(", "))),
     }
 }

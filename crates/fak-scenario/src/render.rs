@@ -41,22 +41,6 @@ impl Style {
     }
 }
 
-/// Nothing that a scenario says moves the cursor, or hides what is printed next to it (I07).
-fn printable(text: &str) -> String {
-    let hides = |c: char| {
-        c.is_control()
-            || matches!(c, '\u{061c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
-    };
-    text.chars().fold(String::with_capacity(text.len()), |mut out, c| {
-        if hides(c) {
-            out.extend(c.escape_unicode());
-        } else {
-            out.push(c);
-        }
-        out
-    })
-}
-
 impl Report {
     /// The report as text: the scenario, a line per act, and every expectation that did not hold.
     #[must_use]
@@ -111,11 +95,28 @@ impl StepReport {
     }
 }
 
+/// A text from outside, with what could move a terminal's cursor or turn its text around escaped.
+#[must_use]
+pub fn printable(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        let turns = matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+        if c.is_control() || turns {
+            out.extend(c.escape_unicode());
+        } else {
+            out.push(c);
+        }
+    }
+    out
+}
+
 impl fmt::Display for Summary {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { held, failed, unreadable, acts } = self;
         let scenarios = held + failed + unreadable;
-        write!(f, "{scenarios} scenarios, {acts} acts: {held} held, {failed} failed, {unreadable} unreadable")
+        let many = |count: &usize| if *count == 1 { "" } else { "s" };
+        write!(f, "{scenarios} scenario{}, {acts} act{}: ", many(&scenarios), many(acts))?;
+        write!(f, "{held} held, {failed} failed, {unreadable} unreadable")
     }
 }
 
@@ -244,6 +245,16 @@ mod tests {
     }
 
     #[test]
+    fn nothing_from_outside_moves_the_cursor() {
+        assert_eq!(printable("é 漢"), "é 漢");
+        assert_eq!(printable("a\u{1b}[2J\n\u{202e}"), "a\\u{1b}[2J\\u{a}\\u{202e}");
+        let mut report = report();
+        report.name = "\u{1b}[2Jall held".into();
+        report.steps[0].note = Some("\u{202e}".into());
+        assert!(!report.to_text(Style::Plain).contains(['\u{1b}', '\u{202e}']));
+    }
+
+    #[test]
     fn json_says_the_same() {
         let mut summary = Summary::default();
         let reports = [report()];
@@ -252,7 +263,7 @@ mod tests {
         let json: serde_json::Value = serde_json::from_str(&json).unwrap();
         assert_eq!(json["failed"], 1);
         assert_eq!(json["scenarios"][0]["steps"][0]["mismatches"][0]["got"], "\"deny\"");
-        assert_eq!(summary.to_string(), "1 scenarios, 2 acts: 0 held, 1 failed, 0 unreadable");
+        assert_eq!(summary.to_string(), "1 scenario, 2 acts: 0 held, 1 failed, 0 unreadable");
         assert_eq!(summary.exit_status(), 1);
     }
 }

@@ -12,6 +12,7 @@ const CHANNELS: Bench = Bench { package: "fak-a2achan", bench: "channels" };
 const RECORD: Bench = Bench { package: "fak-sharedtask", bench: "record" };
 const WAVES: Bench = Bench { package: "fak-comm", bench: "waves" };
 const DECLARE: Bench = Bench { package: "fak-agenttopo", bench: "declare" };
+const AUDIT: Bench = Bench { package: "fak-a2achan", bench: "audit" };
 const START: Bench = Bench { package: "fak-cli", bench: "start" };
 
 /// Every comparison, by row.
@@ -62,6 +63,7 @@ pub(super) const ROWS: &[Comparison] = &[
         .row(17, "declare 20,000 nodes, 100,000 edges", "row17_declare_100000")
         .costs("declare", "petgraph", 3.0),
     DECLARE.row(17, "the same, by rank", "row17_declare_ranks_100000").costs("declare", "petgraph", 3.0),
+    AUDIT.row(18, "send and try_recv, audit on", "row18_audit").costs("on", "off", 3.0),
     START.row(19, "start to the first verdict", "row19_start").takes("first_verdict", 1e6, "ms", 20.0),
 ];
 

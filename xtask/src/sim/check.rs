@@ -25,6 +25,7 @@ pub(crate) fn after_step(sim: &mut Sim, at: usize) -> Step {
     };
     let model = Books { queued: sim.model.queued(), ..sim.model.books };
     same("§4.10: the books", &product, &model)?;
+    ensure!(!sim.model.lanes_meet(), "§6.7: two leases that meet are granted at once: {:?}", sim.model.lanes);
     if at.is_multiple_of(16) {
         depths(sim)?;
         sim.real.audit.drain().map_err(broken)?;
@@ -54,7 +55,7 @@ fn depths(sim: &Sim) -> Step {
         let Some(known) = known else {
             return Err(Fault::new(format!("the model knows of no mailbox {depth:?}")));
         };
-        same("a depth", &(depth.queued, depth.received), &(known.queue.len() as u64, known.received))?;
+        same("a depth", &(depth.queued, depth.received), &(known.all().count() as u64, known.received))?;
     }
     Ok(())
 }
@@ -63,6 +64,7 @@ fn depths(sim: &Sim) -> Step {
 pub(crate) fn at_end(sim: &mut Sim) -> Step {
     depths(sim)?;
     dead_letters(sim)?;
+    journal(sim)?;
     sim.real.audit.drain().map_err(broken)?;
     let log = sim.real.audit.sink();
     let verified = fak_adjudicate::verify_audit(&log[..], Some(&sim.real.audit.checkpoint()));
@@ -99,4 +101,15 @@ fn dead_letters(sim: &mut Sim) -> Step {
         ensure!(foreign.is_none(), "§4.10: {me:?} sees a dead letter of another: {foreign:?}");
     }
     Ok(())
+}
+
+/// §5.10: the journal verifies, and has an entry for every accepted patch.
+fn journal(sim: &Sim) -> Step {
+    let task = super::acts::record::task()?;
+    let mut text = Vec::new();
+    sim.real.store.journal(&task, &mut text).map_err(broken)?;
+    let verified = fak_sharedtask::verify_journal(&text[..], &fak_sharedtask::VerifyOptions::default());
+    ensure!(verified.is_ok(), "§5.10: the journal does not verify: {verified:?}");
+    let revisions = sim.real.store.revision(&task).map(|(number, _)| number);
+    same("§5.2: revisions", &revisions, &Some(sim.model.record.accepted))
 }

@@ -17,6 +17,10 @@ pub(crate) enum Op {
     Burst { agent: u8, key: u8, body: u8, times: u8 },
     TryRecv { agent: u8, key: u8 },
     Wait { agent: u8, key: u8, deadline: u8 },
+    Lease { agent: u8, key: u8, time: u8 },
+    WaitLease { agent: u8, key: u8, deadline: u8, time: u8 },
+    Ack { guard: u8 },
+    Return { guard: u8 },
     Poll { task: u8 },
     Cancel { task: u8 },
     Drop { task: u8 },
@@ -39,12 +43,22 @@ pub(crate) enum Op {
     Refill { sends: u8, recvs: u8 },
     Reload { policy: u8 },
     Explain { agent: u8, key: u8, body: u8 },
+    CellWrite { agent: u8, cell: u8, body: u8, expected: u8 },
+    CellDelete { agent: u8, cell: u8, scope: u8 },
+    CellGet { agent: u8, cell: u8, scope: u8 },
+    LaneLease { agent: u8, lane: u8, time: u8 },
+    LaneToken { agent: u8, token: u8, what: u8 },
+    Patch { agent: u8, scope: u8, base: u8, what: u8 },
+    View { agent: u8 },
     Close,
 }
 
 impl Op {
     /// A step, at random.
     pub(crate) fn random(rng: &mut Rng) -> Self {
+        if rng.one_in(5) {
+            return Self::layered(rng);
+        }
         let mut b = || rng.byte();
         let (x, y, z) = (b(), b(), b());
         match rng.below(1000) {
@@ -57,8 +71,12 @@ impl Op {
             200..230 => Self::Read { agent: x, body: y },
             230..390 => Self::Send { agent: x, key: y, body: z, ttl: rng.byte(), again: rng.byte() },
             390..400 => Self::Burst { agent: x, key: y, body: z, times: rng.byte() },
-            400..500 => Self::TryRecv { agent: x, key: y },
-            500..570 => Self::Wait { agent: x, key: y, deadline: z },
+            400..460 => Self::TryRecv { agent: x, key: y },
+            460..490 => Self::Lease { agent: x, key: y, time: z },
+            490..505 => Self::Ack { guard: x },
+            505..515 => Self::Return { guard: x },
+            515..525 => Self::WaitLease { agent: x, key: y, deadline: z, time: rng.byte() },
+            525..570 => Self::Wait { agent: x, key: y, deadline: z },
             570..610 => Self::Poll { task: x },
             610..618 => Self::Cancel { task: x },
             618..630 => Self::Drop { task: x },
@@ -75,7 +93,7 @@ impl Op {
             845..885 => Self::Pull { sub: x },
             885..905 => Self::WaitSub { sub: x, deadline: y },
             905..935 => Self::Advance { by: x },
-            935..957 => Self::Mood { rung: x, mood: if y < 128 { 0 } else { y } },
+            935..957 => Self::Mood { rung: x, mood: if y < 190 { 0 } else { y } },
             957..965 => Self::Door { door: x },
             965..968 => Self::Shaky { on: x < 64 },
             968..980 => Self::Refill { sends: x, recvs: y },
@@ -83,6 +101,20 @@ impl Op {
             988..999 => Self::Explain { agent: x, key: y, body: z },
             _ if x < 32 => Self::Close,
             _ => Self::Settle { order: x },
+        }
+    }
+
+    /// A step of the layers beside the channels.
+    fn layered(rng: &mut Rng) -> Self {
+        let (agent, x, y, z) = (rng.byte(), rng.byte(), rng.byte(), rng.byte());
+        match rng.below(100) {
+            0..25 => Self::CellWrite { agent, cell: x, body: y, expected: z },
+            25..30 => Self::CellDelete { agent, cell: x, scope: y },
+            30..40 => Self::CellGet { agent, cell: x, scope: y },
+            40..55 => Self::LaneLease { agent, lane: x, time: y },
+            55..75 => Self::LaneToken { agent, token: x, what: y },
+            75..92 => Self::Patch { agent, scope: x, base: y, what: z },
+            _ => Self::View { agent },
         }
     }
 }

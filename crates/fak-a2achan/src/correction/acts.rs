@@ -313,7 +313,7 @@ impl Endpoint {
             _ => Err((Reason::Unwitnessed, sites::CORRECTION_STALE)),
         };
         let (verdict, seq) = self.hand_in(permit, &to, InboxName::Ack, body, check, |book, seq| {
-            book.advance(&ack.correction_id, Phase::Acked(ack.clone(), seq));
+            book.advance(&ack.correction_id, Phase::Acked(Box::new(ack.clone()), seq));
         });
         AckReceipt { verdict, seq }
     }
@@ -361,6 +361,6 @@ impl Endpoint {
         } else {
             self.refuse(permit, refusal(Reason::Unwitnessed, sites::OBSERVE_NONE))
         };
-        Observation { verdict, acked, reflected, ack: Some(ack) }
+        Observation { verdict, acked, reflected, ack: Some(*ack) }
     }
 }

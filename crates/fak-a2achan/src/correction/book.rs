@@ -19,7 +19,7 @@ pub(super) enum Phase {
     /// The worker has it.
     Received,
     /// The worker acknowledged it; the number of that message.
-    Acked(CorrectionAck, u64),
+    Acked(Box<CorrectionAck>, u64),
 }
 
 /// One correction.

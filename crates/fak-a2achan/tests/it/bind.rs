@@ -23,7 +23,7 @@ fn only_the_binder_receives() {
     again.keep();
     denied(&alpha.bind(&at).verdict(), Reason::LeaseHeld, "a2achan/bind-held");
     allowed(&bravo.unbind(&at));
-    alpha.bind(&at).allowed().unwrap();
+    drop(alpha.bind(&at).allowed().unwrap());
 }
 
 /// A guard of an earlier binding ends nothing of a later one.
@@ -119,7 +119,7 @@ fn detaching_frees_and_buries() {
     let dead: Vec<_> = world.bus.dead_letters().iter().map(|letter| letter.cause.name()).collect();
     assert_eq!(dead, ["detached", "detached"]);
     message(bravo.try_recv(&key("in_kernel:lobby")));
-    bravo.bind(&at).allowed().unwrap();
+    drop(bravo.bind(&at).allowed().unwrap());
     // A new incarnation is not the old owner.
     let again = world.spec(PrincipalSpec::agent(id("alpha")).fleet(id("f1")).caps(caps()));
     assert!(again.try_recv(&key("window:alpha")).is_empty());

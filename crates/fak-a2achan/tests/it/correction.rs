@@ -307,7 +307,7 @@ fn perform(case: &serde_json::Value, status: &WorkerStatus, request: &Correction
     let expected: serde_json::Value = case["receipt"]["audit"].clone();
     let audit: serde_json::Value = serde_json::from_slice(&receipt.audit.to_json()).unwrap();
     assert_eq!(audit, expected, "{}", case["label"]);
-    let reason = receipt.verdict.reason().map_or("NONE", fak_abi::Reason::name);
+    let reason = receipt.verdict.reason().map_or("NONE", Reason::name);
     assert_eq!(reason, case["reason"]);
 }
 

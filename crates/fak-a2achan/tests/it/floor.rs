@@ -38,7 +38,7 @@ fn row_0_detached_and_foreign_handles() {
     let late = world.bus.endpoint(before.agent());
     assert_eq!(late.send(&key("in_kernel:w"), &body).reason(), Some(Reason::DefaultDeny));
     assert_eq!(
-        late.try_recv(&key("in_kernel:w")).refusal().and_then(|v| v.reason()),
+        late.try_recv(&key("in_kernel:w")).refusal().and_then(fak_abi::Verdict::reason),
         Some(Reason::DefaultDeny)
     );
     assert_eq!(world.bus.stats().denied, 4);

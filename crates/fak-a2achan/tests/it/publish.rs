@@ -62,7 +62,7 @@ fn unsubscribing_ends_the_inbox() {
     let topic = key("in_kernel:news");
     let mut one = alpha.subscribe(&topic).allowed().unwrap();
     let two = alpha.subscribe(&topic).allowed().unwrap();
-    alpha.publish(&topic, &shared(&alpha, "x"));
+    assert_eq!(alpha.publish(&topic, &shared(&alpha, "x")).fanout, 2);
     allowed(&one.unsubscribe());
     denied(&one.unsubscribe(), Reason::Misroute, "a2achan/closed");
     refused(one.try_recv(), Reason::Misroute, "a2achan/closed");

@@ -94,10 +94,10 @@ fn a_ring_of_blocking_requests_is_refused() {
         explained.next
     );
     // A call-back that does not block is fine.
-    bravo.request(&to_a, &shared(&bravo, "?"), &RequestOptions::default()).allowed().unwrap();
+    drop(bravo.request(&to_a, &shared(&bravo, "?"), &RequestOptions::default()).allowed().unwrap());
     let request = message(bravo.try_recv(&to_b));
     allowed(&bravo.reply(&request, &shared(&bravo, "!")));
-    bravo.request(&to_a, &shared(&bravo, "?"), &blocking).allowed().unwrap();
+    drop(bravo.request(&to_a, &shared(&bravo, "?"), &blocking).allowed().unwrap());
     message(a.try_take());
     // On a key of nobody the edge is known once somebody has received.
     let lobby = key("in_kernel:lobby");

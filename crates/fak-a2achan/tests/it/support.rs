@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::future::Future;
-use std::pin::{Pin, pin};
+use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context, Poll, Wake, Waker};
@@ -151,11 +151,6 @@ impl<F: Future> Hand<F> {
     pub(crate) fn wakes(&self) -> usize {
         self.wakes.0.load(Ordering::SeqCst)
     }
-}
-
-/// Polls once.
-pub(crate) fn now<F: Future>(future: F) -> Poll<F::Output> {
-    pin!(future).poll(&mut Context::from_waker(Waker::noop()))
 }
 
 /// A rung that answers the same to the tools it names.

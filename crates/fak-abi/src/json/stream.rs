@@ -87,7 +87,6 @@ pub struct Stream<R> {
 const CHUNK: usize = 64 << 10;
 
 static STRUCTURE: ByteSet = ByteSet::of(b"\"{}[]");
-static IN_STRING: ByteSet = ByteSet::of(b"\"\\");
 static AFTER_SCALAR: ByteSet = ByteSet::of(b",]} \t\n\r");
 
 impl<R: Read> Stream<R> {
@@ -306,12 +305,12 @@ impl<R: Read> Stream<R> {
                 return Err(self.error(Problem::TooLarge { limit }).into());
             }
             let rest = self.buffer.get(self.start + at..).unwrap_or_default();
-            let set = match (scalar, in_string) {
-                (true, _) => &AFTER_SCALAR,
-                (_, true) => &IN_STRING,
-                (_, false) => &STRUCTURE,
+            let stop = match (scalar, in_string) {
+                (true, _) => rest.iter().position(|b| AFTER_SCALAR.contains(*b)),
+                (_, true) => quote_or_backslash(rest),
+                (_, false) => rest.iter().position(|b| STRUCTURE.contains(*b)),
             };
-            let Some(stop) = rest.iter().position(|b| set.contains(*b)) else {
+            let Some(stop) = stop else {
                 at = at.max(self.buffer.len().saturating_sub(self.start));
                 if self.ended && scalar {
                     return Ok(at);
@@ -403,6 +402,24 @@ impl<R: Read> Stream<R> {
     }
 }
 
+/// The first `"` or `\`, eight bytes at a time: most of a large document is strings.
+fn quote_or_backslash(bytes: &[u8]) -> Option<usize> {
+    const ONES: u64 = u64::from_ne_bytes([1; 8]);
+    const HIGHS: u64 = u64::from_ne_bytes([0x80; 8]);
+    // Which bytes of a word are zero: exact for the lowest such byte, and only that one is used.
+    let zeros = |word: u64| word.wrapping_sub(ONES) & !word & HIGHS;
+    let (words, tail) = bytes.as_chunks::<8>();
+    for (at, word) in words.iter().enumerate() {
+        let word = u64::from_le_bytes(*word);
+        let found = zeros(word ^ (ONES * u64::from(b'"'))) | zeros(word ^ (ONES * u64::from(b'\\')));
+        if found != 0 {
+            return Some(at * 8 + (found.trailing_zeros() / 8) as usize);
+        }
+    }
+    let at = tail.iter().position(|b| matches!(b, b'"' | b'\\'))?;
+    Some(bytes.len() - tail.len() + at)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -485,6 +502,23 @@ mod tests {
             Err(StreamError::Json(e)) if *e.problem() == Problem::TooLarge { limit: 1000 }
         ));
         assert!(stream.buffer.len() <= 2 * CHUNK);
+    }
+
+    #[test]
+    fn eight_bytes_at_a_time_finds_what_one_does() {
+        for length in 0..40 {
+            for at in 0..=length {
+                for (stop, around) in [(b'"', b'a'), (b'\\', 0xff), (b'"', b'!'), (b'\\', b']'), (b'"', 0xa2)]
+                {
+                    let mut bytes = vec![around; length];
+                    if let Some(byte) = bytes.get_mut(at) {
+                        *byte = stop;
+                    }
+                    let slow = bytes.iter().position(|b| matches!(b, b'"' | b'\\'));
+                    assert_eq!(quote_or_backslash(&bytes), slow, "{bytes:?}");
+                }
+            }
+        }
     }
 
     #[test]

@@ -93,6 +93,14 @@ impl Adjudicator for PolicyRung {
     fn sites(&self) -> &'static [SiteInfo] {
         POLICY_SITES
     }
+
+    /// Where the rule stands; not what it says, which may name whom the asker may not know.
+    fn hint(&self, call: &ToolCall<'_>) -> Option<String> {
+        let Opinion::Deny(refusal) = self.0.load().judge(call) else { return None };
+        let number = refusal.site.index()? + 1;
+        let (_, line) = self.rule_at(refusal.site)?;
+        Some(format!("deny rule {number} is on line {line} of the policy"))
+    }
 }
 
 impl ResultAdmitter for PolicyRung {

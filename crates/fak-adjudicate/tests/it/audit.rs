@@ -208,6 +208,27 @@ fn what_does_not_verify_is_not_appended_to() {
     assert!(matches!(error, AuditError::Mismatch { expected: 0, .. }), "{error}");
 }
 
+#[test]
+fn a_file_is_a_sink_and_is_repaired_in_place() {
+    let path = std::env::temp_dir().join(format!("fak-audit-sink-{}.jsonl", std::process::id()));
+    let file =
+        || std::fs::File::options().read(true).write(true).create(true).truncate(false).open(&path).unwrap();
+    let who = principal(1);
+    for (round, lines) in [(1, 1), (2, 3), (3, 5)] {
+        let existing = std::fs::read(&path).unwrap_or_default();
+        let (audit, mut log, opened) = AuditLog::open(&existing[..], file(), at(round), options(8)).unwrap();
+        assert_eq!(opened.torn.is_some(), round > 1);
+        fill(&audit, &who, [round]);
+        log.drain().unwrap();
+        let end = log.checkpoint();
+        assert_eq!(end.count, lines);
+        assert_eq!(verify_audit(&std::fs::read(&path).unwrap()[..], Some(&end)).unwrap().end, end);
+        // The next round finds half a line.
+        log.into_sink().write_all(b"{\"n\":").unwrap();
+    }
+    std::fs::remove_file(&path).unwrap();
+}
+
 /// A medium with a plan: what each write does.
 #[derive(Debug, Default)]
 struct Medium {

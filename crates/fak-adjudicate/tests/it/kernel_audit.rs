@@ -213,8 +213,10 @@ fn slots_are_neither_leaked_nor_shared() {
     assert!(pool.put(&alpha, &alpha.mint("x")).is_allow());
     assert!(pool.get(&alpha, Digest::of(b"x")).is_allow());
     let records = w.records();
-    let acts: Vec<_> = records.iter().map(|r| (r.act.as_deref().unwrap(), r.reason)).collect();
-    assert_eq!(acts, [("pool.get", Some(Reason::Misroute)), ("pool.put", None), ("pool.get", None)]);
+    let acts: Vec<_> = records.iter().map(|r| (r.act.as_deref().unwrap(), r.reason, r.digest)).collect();
+    let digest = Some(Digest::of(b"x"));
+    let refused = ("pool.get", Some(Reason::Misroute), None);
+    assert_eq!(acts, [refused, ("pool.put", None, digest), ("pool.get", None, digest)]);
 }
 
 /// §3.1, §4.12: whoever mints handles may name any incarnation; that takes nothing of the share of

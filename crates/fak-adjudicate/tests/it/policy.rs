@@ -403,7 +403,7 @@ fn explain_names_the_rule_and_the_host_finds_it() {
     let explained = kernel.explain(&call);
     let text = explained.to_string();
     assert!(text.contains("deny POLICY_BLOCK (terminal) by policy at policy/deny#2"), "{text}");
-    assert!(text.contains("§3.7"), "{text}");
+    assert!(text.contains("§3.7") && text.contains("deny rule 2 is on line 4 of the policy"), "{text}");
     let site = agent.decide(&call).refusal().unwrap().site;
     assert_eq!(rung.rule_at(site), Some(("p.toml".to_owned(), 4)));
 }

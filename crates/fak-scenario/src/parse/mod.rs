@@ -40,6 +40,8 @@ struct Source<'t> {
     text: &'t str,
     path: &'t Path,
     reach: Reach,
+    /// Where each line but the last ends.
+    line_ends: Vec<usize>,
 }
 
 impl Scenario {
@@ -63,12 +65,8 @@ impl Scenario {
             ..json::Limits::default()
         };
         let document = Document::parse(text, &limits).map_err(|error| placed(path, error, None, None))?;
-        let source = Source {
-            // The document is UTF-8, or it would not have been read.
-            text: std::str::from_utf8(text).unwrap_or_default(),
-            path,
-            reach,
-        };
+        // The document is UTF-8, or it would not have been read.
+        let source = Source::new(std::str::from_utf8(text).unwrap_or_default(), path, reach);
         let root = document.root();
         read(&source, root).map_err(|fault| match fault {
             Fault::Here(here) => placed(path, here.0, here.1, Some(root)),
@@ -155,7 +153,16 @@ fn rule(cursor: Cursor<'_>, text: impl Into<String>) -> Fault {
     fault(cursor, Problem::Rule(text.into()))
 }
 
-impl Source<'_> {
+impl<'t> Source<'t> {
+    fn new(text: &'t str, path: &'t Path, reach: Reach) -> Self {
+        Self { text, path, reach, line_ends: text.match_indices('\n').map(|(at, _)| at).collect() }
+    }
+
+    /// The line a value starts on, from 1.
+    fn line(&self, cursor: Cursor<'_>) -> usize {
+        self.line_ends.partition_point(|end| *end < cursor.value().offset()) + 1
+    }
+
     /// A value's exact text, for the crate that knows its type.
     fn raw(&self, cursor: Cursor<'_>) -> RawJson {
         let start = cursor.value().offset();
@@ -166,10 +173,7 @@ impl Source<'_> {
                 break;
             }
         }
-        RawJson {
-            text: rest.get(..lexer.offset()).unwrap_or(rest).to_owned(),
-            line: json::Place::of(self.text.as_bytes(), start).line,
-        }
+        RawJson { text: rest.get(..lexer.offset()).unwrap_or(rest).to_owned(), line: self.line(cursor) }
     }
 
     /// The text of a file a member names.

@@ -1,13 +1,15 @@
 //! The names a scenario's steps may use: its agents, and what earlier steps kept. A name nobody gave is an error of the file,
 //! found before anything is performed.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use fak_abi::json::{Cursor, nearest};
 
 use super::{Parsed, fault};
 use crate::{act::Actor, error::Problem};
 
 /// What a name stands for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Kept {
     /// Anything `save` kept.
     Saved,
@@ -29,8 +31,8 @@ pub(super) enum Kept {
 
 /// The names known so far.
 pub(super) struct Names {
-    agents: Vec<String>,
-    kept: Vec<(Kept, String)>,
+    agents: BTreeSet<String>,
+    kept: BTreeMap<Kept, BTreeSet<String>>,
 }
 
 impl Kept {
@@ -50,16 +52,16 @@ impl Kept {
 
 impl Names {
     pub(super) fn new(agents: impl Iterator<Item = String>) -> Self {
-        Self { agents: agents.collect(), kept: Vec::new() }
+        Self { agents: agents.collect(), kept: BTreeMap::new() }
     }
 
     /// An agent's name.
     pub(super) fn agent(&self, cursor: Cursor<'_>) -> Parsed<String> {
         let name = cursor.string()?;
-        match self.agents.iter().find(|agent| *agent == name) {
-            Some(agent) => Ok(agent.clone()),
-            None => Err(unknown(cursor, "agent", name, self.agents.iter().map(String::as_str))),
+        if self.agents.contains(name) {
+            return Ok(name.to_owned());
         }
+        Err(unknown(cursor, "agent", name, self.agents.iter().map(String::as_str)))
     }
 
     /// Who acts: an agent, or `?name` for a stranger.
@@ -73,9 +75,7 @@ impl Names {
 
     /// Gives a name.
     pub(super) fn keep(&mut self, kept: Kept, name: &str) {
-        if !self.kept.iter().any(|known| known.0 == kept && known.1 == name) {
-            self.kept.push((kept, name.to_owned()));
-        }
+        self.kept.entry(kept).or_default().insert(name.to_owned());
     }
 
     /// Gives the name that stands here.
@@ -88,12 +88,11 @@ impl Names {
     /// A name an earlier step gave.
     pub(super) fn kept(&self, kept: Kept, cursor: Cursor<'_>) -> Parsed<String> {
         let name = cursor.string()?;
-        let known = || self.kept.iter().filter(|known| known.0 == kept).map(|known| known.1.as_str());
-        if known().any(|known| known == name) {
-            Ok(name.to_owned())
-        } else {
-            Err(unknown(cursor, kept.what(), name, known()))
+        let known = self.kept.get(&kept);
+        if known.is_some_and(|known| known.contains(name)) {
+            return Ok(name.to_owned());
         }
+        Err(unknown(cursor, kept.what(), name, known.into_iter().flatten().map(String::as_str)))
     }
 }
 

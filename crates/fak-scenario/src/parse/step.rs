@@ -36,7 +36,7 @@ pub(super) fn step(
         Some(cursor) => Some(names.give(Kept::Saved, cursor)?),
         None => None,
     };
-    Ok(Step { number, line: source.raw(cursor).line, shape, by, act, save, expect })
+    Ok(Step { number, line: source.line(cursor), shape, by, act, save, expect })
 }
 
 /// The row of the act that `do` names.

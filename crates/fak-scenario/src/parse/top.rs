@@ -1,6 +1,6 @@
 //! What stands before the steps: header, agents, rules, bounds, lanes, topology, store, records, clock.
 
-use std::num::NonZeroU32;
+use std::{collections::BTreeMap, num::NonZeroU32};
 
 use fak_abi::{
     CapSet, Capability, Id, PrincipalKind, PrincipalSpec, ShareScope, Timestamp,
@@ -29,6 +29,9 @@ pub(super) const MEMBERS: &[&str] = &[
     "schema", "name", "about", "agents", "policy", "limits", "lanes", "topology", "store", "tasks", "clock",
     "steps",
 ];
+
+/// The most messages a mailbox of a scenario can be told to hold.
+const MAX_CAPACITY: u64 = 65_536;
 
 /// When a scenario starts that does not say: 2026-01-01T00:00:00Z.
 const DEFAULT_TIME: Timestamp = Timestamp::from_micros(1_767_225_600_000_000);
@@ -135,11 +138,14 @@ fn limits(cursor: Cursor<'_>) -> Parsed<Limits> {
         cursor,
         &["mailbox_capacity", "max_body_bytes", "pending", "redeliveries", "addressing", "rate"],
     )?;
-    let capacity = fields.optional("mailbox_capacity");
-    let mailbox_capacity = capacity.map(Cursor::u64).transpose()?;
-    // An inbox takes room for its whole capacity, so that is no number merely to be read (§8).
-    if let (Some(0 | 1_048_577..), Some(cursor)) = (mailbox_capacity, capacity) {
-        return Err(cursor.invalid("a capacity from 1 to 1048576").into());
+    let mut mailbox_capacity = None;
+    if let Some(cursor) = fields.optional("mailbox_capacity") {
+        let capacity = cursor.u64()?;
+        // Room for it is set aside for every subscription, and a number merely read must not decide how much (§8).
+        if !(1..=MAX_CAPACITY).contains(&capacity) {
+            return Err(cursor.invalid("a capacity from 1 to 65536").into());
+        }
+        mailbox_capacity = Some(capacity);
     }
     Ok(Limits {
         mailbox_capacity,
@@ -194,6 +200,7 @@ fn listings(cursor: Cursor<'_>) -> Parsed<Vec<Listing>> {
 }
 
 fn topology(agents: &[AgentSpec], cursor: Cursor<'_>) -> Parsed<Topology> {
+    let agents = agents.iter().map(|agent| (agent.name.as_str(), &agent.principal.id)).collect();
     let mut fields = closed(cursor, &["name", "edges"])?;
     let mut edges = Vec::new();
     for edge in fields.required("edges")?.array()? {
@@ -201,24 +208,24 @@ fn topology(agents: &[AgentSpec], cursor: Cursor<'_>) -> Parsed<Topology> {
         let [from, to] = ends.as_slice() else {
             return Err(edge.invalid("an edge as [from, to]").into());
         };
-        edges.push((known(agents, *from)?, known(agents, *to)?));
+        edges.push((known(&agents, *from)?, known(&agents, *to)?));
     }
     Topology::over(id(fields.required("name")?)?, &edges).map_err(|error| rule(cursor, error.to_string()))
 }
 
-fn known(agents: &[AgentSpec], cursor: Cursor<'_>) -> Parsed<Id> {
+/// The id of an agent of the scenario.
+fn known(agents: &BTreeMap<&str, &Id>, cursor: Cursor<'_>) -> Parsed<Id> {
     let name = cursor.string()?;
-    if let Some(agent) = agents.iter().find(|agent| agent.name == name) {
-        return Ok(agent.principal.id.clone());
+    if let Some(id) = agents.get(name) {
+        return Ok((*id).clone());
     }
-    let known = || agents.iter().map(|agent| agent.name.as_str());
     Err(fault(
         cursor,
         Problem::UnknownName {
             what: "agent",
             name: name.to_owned(),
-            nearest: nearest(name, known()).map(str::to_owned),
-            known: known().map(str::to_owned).collect(),
+            nearest: nearest(name, agents.keys().copied()).map(str::to_owned),
+            known: agents.keys().map(|name| (*name).to_owned()).collect(),
         },
     ))
 }
@@ -307,7 +314,7 @@ fn list_of(path: &std::path::Path, text: &str, source: &Source<'_>) -> Parsed<Ve
     let elsewhere = |error| Fault::elsewhere(super::placed(path, error, None, None));
     let document = fak_abi::json::Document::parse(text.as_bytes(), &fak_abi::json::Limits::default())
         .map_err(elsewhere)?;
-    let other = Source { text, path, reach: source.reach };
+    let other = Source::new(text, path, source.reach);
     let mut list = Vec::new();
     for element in document.root().array().map_err(elsewhere)? {
         element.object().map_err(elsewhere)?;

@@ -273,7 +273,7 @@ impl World {
             }
             Claim::Tree(tree) => {
                 let globs: Vec<&str> = tree.iter().map(String::as_str).collect();
-                (self.waves.arbiter.lease(&handle, LaneRequest::Tree(&globs), ttl), globs.join(" "))
+                (self.waves.arbiter.lease(&handle, LaneRequest::Tree(&globs), ttl), format!("tree:{globs:?}"))
             }
         };
         Ok(match leased {

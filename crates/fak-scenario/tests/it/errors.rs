@@ -92,6 +92,11 @@ fn names_must_be_known() {
         &expect![[r#"x.json:7:44: step 2 (recv): inbox: unknown inbox "nwes", did you mean "news"?"#]],
     );
     check(&steps(r#"{"do": "who", "by": "?ghost"}"#), &expect!["read"]);
+    // Nothing from the file moves the cursor of whoever reads the error.
+    let odd = steps(r#"{"do": "\u001b[2J", "by": "alpha"}"#);
+    assert!(!odd.contains('\u{1b}'), "{odd:?}");
+    let odd = steps(r#"{"do": "who", "by": "alpha", "\u001b[2J": 1}"#);
+    assert!(!odd.contains('\u{1b}'), "{odd:?}");
 }
 
 #[test]
@@ -178,12 +183,12 @@ fn what_stands_before_the_steps() {
     };
     check(
         &top(r#""limits": {"mailbox_capacity": 0}"#),
-        &expect!["x.json:3:32: limits/mailbox_capacity: expected a capacity from 1 to 1048576"],
+        &expect!["x.json:3:32: limits/mailbox_capacity: expected a capacity from 1 to 65536"],
     );
     // The room an inbox takes is no number merely to be read (§8).
     check(
         &top(r#""limits": {"mailbox_capacity": 9007199254740991}"#),
-        &expect!["x.json:3:32: limits/mailbox_capacity: expected a capacity from 1 to 1048576"],
+        &expect!["x.json:3:32: limits/mailbox_capacity: expected a capacity from 1 to 65536"],
     );
     check(
         &top(r#""limits": {"adressing": "open"}"#),

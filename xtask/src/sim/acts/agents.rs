@@ -21,7 +21,7 @@ impl Sim {
             caps.remove(missing);
         }
         let agent = Agent {
-            fleet: pick([Some(0), Some(0), Some(1), None], shape),
+            fleet: if shape % 8 == 5 { None } else { pick([Some(0), Some(0), Some(1), Some(0)], shape) },
             tenant: pick([None, Some(0), Some(0), Some(1)], shape / 4),
             human: name == 5,
             caps,

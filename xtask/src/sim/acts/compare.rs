@@ -1,6 +1,6 @@
 //! How an answer of the product is held against the model's.
 
-use fak_a2achan::{Delivery, End, Message};
+use fak_a2achan::{Delivery, End, LeasedMessage, Message};
 use fak_abi::{Outcome, Reason, ShareScope, Verdict};
 
 use super::Sim;
@@ -16,6 +16,7 @@ pub(super) fn said(verdict: &Verdict) -> Result<(), Option<Reason>> {
 /// The verdict must be the model's.
 pub(super) fn verdict(what: &str, product: &Verdict, model: Result<(), Reason>) -> Step {
     let model = model.map_err(Some);
+    if std::env::var("SIMCOV").is_ok() { eprintln!("COV {} {model:?} {}", what.split(" by").next().unwrap(), product.by()); }
     ensure!(said(product) == model, "{what}: the product says {product}, the model {model:?}");
     Ok(())
 }
@@ -43,9 +44,33 @@ fn end_name(end: End) -> &'static str {
 }
 
 impl Sim {
+    /// As [`Self::delivery`], of what is handed over under a guard; the guard is kept.
+    pub(super) fn leased(&mut self, who: Who, product: Delivery<LeasedMessage>, model: &Got) -> Step {
+        let plain = match product {
+            Delivery::Message(guard) => {
+                let Got::Message(msg) = model else {
+                    return Err(Fault::new(format!("leased receive by {who}: {guard:?}, the model says {model:?}")));
+                };
+                self.real.leak.look("a guard", &format!("{guard:?}"));
+        if std::env::var("SIMCOV").is_ok() { eprintln!("COV guard {}", msg.returns);}
+                let (message, returns) = (guard.message(), guard.message().redeliveries());
+                ensure!(returns == msg.returns, "§4.4: put back {returns} times, the model says {}", msg.returns);
+                self.message(who, message, msg)?;
+                self.real.guards.push(Some(guard));
+                return Ok(());
+            }
+            Delivery::Empty => Delivery::Empty,
+            Delivery::Hold(notice) => Delivery::Hold(notice),
+            Delivery::Refuse(verdict) => Delivery::Refuse(verdict),
+            Delivery::End(end) => Delivery::End(end),
+        };
+        self.delivery(who, &plain, 0, model)
+    }
+
     /// A delivery must be what the model says, and only what its receiver may see.
     pub(super) fn delivery(&mut self, who: Who, product: &Delivery, missed: u64, model: &Got) -> Step {
         self.real.leak.look("a delivery", &format!("{product:?}"));
+        if std::env::var("SIMCOV").is_ok() { eprintln!("COV {}", match model { Got::Message(_) => "message".to_owned(), Got::Held(_) => "held".to_owned(), o => format!("{o:?}") }); }
         let fits = match (product, model) {
             (Delivery::Message(message), Got::Message(msg)) => {
                 ensure!(

@@ -3,7 +3,9 @@
 mod agents;
 mod channels;
 mod compare;
+mod layers;
 mod receive;
+pub(crate) mod record;
 mod values;
 
 use std::time::Duration;
@@ -12,7 +14,7 @@ use fak_abi::ChannelKey;
 
 use super::fault::{Fault, Step};
 use super::model::host::{Door, FICKLE, Mood, POLICIES};
-use super::model::{Body, Key, Model, Who};
+use super::model::{Body, Key, Model, Scope, Who};
 use super::op::Op;
 use super::real::rungs::DOORS;
 use super::real::{self, START, World, broken};
@@ -54,6 +56,7 @@ impl Sim {
         let model = Model::new(setup, START);
         let mut sim = Self { real, model };
         sim.refill(20, 20);
+        sim.create_record()?;
         Ok(sim)
     }
 
@@ -75,7 +78,11 @@ impl Sim {
                 (0..times % 64).try_for_each(|_| self.send(agent, key, body, 0, 0))
             }
             Op::TryRecv { agent, key } => self.try_recv(agent, key),
-            Op::Wait { agent, key, deadline } => self.wait(agent, key, deadline),
+            Op::Wait { agent, key, deadline } => self.wait(agent, key, deadline, None),
+            Op::Lease { agent, key, time } => self.lease(agent, key, time),
+            Op::WaitLease { agent, key, deadline, time } => self.wait(agent, key, deadline, Some(time)),
+            Op::Ack { guard } => self.ack(guard),
+            Op::Return { guard } => self.give_back(guard),
             Op::Poll { task } => self.poll_one(task),
             Op::Cancel { task } => self.cancel(task),
             Op::Drop { task } => self.drop_task(task),
@@ -104,6 +111,13 @@ impl Sim {
             }
             Op::Reload { policy } => self.reload(policy),
             Op::Explain { agent, key, body } => self.explain(agent, key, body),
+            Op::CellWrite { agent, cell, body, expected } => self.cell_write(agent, cell, body, expected),
+            Op::CellDelete { agent, cell, scope } => self.cell_delete(agent, cell, scope),
+            Op::CellGet { agent, cell, scope } => self.cell_get(agent, cell, scope),
+            Op::LaneLease { agent, lane, time } => self.lane_lease(agent, lane, time),
+            Op::LaneToken { agent, token, what } => self.lane_token(agent, token, what),
+            Op::Patch { agent, scope, base, what } => self.patch(agent, scope, base, what),
+            Op::View { agent } => self.view(agent),
             Op::Close => self.close(),
         }
     }
@@ -134,6 +148,24 @@ impl Sim {
         self.model.bodies.get(at).map(|body| (at, body.clone()))
     }
 
+    /// A body that fits, if there is one and the number says so; otherwise any.
+    fn body_that(&self, n: u8, fits: impl Fn(&Body) -> bool) -> Option<(usize, Body)> {
+        let live = |body: &Body| self.model.is_live(body.owner) && !body.quarantined && fits(body);
+        let all: Vec<usize> =
+            (0..).zip(&self.model.bodies).filter(|(_, body)| live(body)).map(|(at, _)| at).collect();
+        // The newest most often: what is old has been everywhere.
+        let recent = all.iter().rev().take(12).copied().collect::<Vec<_>>();
+        match recent.get(usize::from(n) % recent.len().max(1)) {
+            Some(at) if n < 210 => self.model.bodies.get(*at).map(|body| (*at, body.clone())),
+            _ => self.body(n),
+        }
+    }
+
+    /// A body that may be shared.
+    fn shared_body(&self, n: u8) -> Option<(usize, Body)> {
+        self.body_that(n, |body| body.scope != Scope::Agent)
+    }
+
     /// A new body, on both sides.
     fn keep_body(&mut self, body: Body, real: fak_abi::Ref) {
         self.model.bodies.push(body);
@@ -147,7 +179,7 @@ impl Sim {
             6 => 30_000_000,
             _ => 3_600_000_000,
         };
-        self.model.now += micros;
+        self.model.pass_time(micros);
         self.real.clock.advance(Duration::from_micros(micros));
         Ok(())
     }

@@ -22,7 +22,8 @@ impl Sim {
     }
 
     pub(super) fn widen(&mut self, agent: u8, body: u8, to: u8) -> Step {
-        let (Some(who), Some((at, body))) = (self.agent(agent), self.body(body)) else { return Ok(()) };
+        let private = self.body_that(body, |body| body.scope == Scope::Agent && !body.derived);
+        let (Some(who), Some((at, body))) = (self.agent(agent), private) else { return Ok(()) };
         // Mostly its owner, or nothing would ever be shared.
         let who = if agent < 200 && self.model.is_live(body.owner) { body.owner } else { who };
         let to = match to % 8 {

@@ -34,12 +34,25 @@ pub(crate) struct Msg {
     pub(crate) from: Who,
     pub(crate) body: Body,
     pub(crate) expires: Option<u64>,
+    /// How often it was put back (§4.4).
+    pub(crate) returns: u32,
+}
+
+/// A message that somebody received and has not acknowledged (§4.4).
+#[derive(Debug, Clone)]
+pub(crate) struct Lease {
+    pub(crate) token: usize,
+    pub(crate) holder: Who,
+    pub(crate) until: u64,
+    pub(crate) msg: Msg,
 }
 
 /// A mailbox.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Box {
     pub(crate) queue: Vec<Msg>,
+    /// Received under a guard: they keep their slots.
+    pub(crate) leased: Vec<Lease>,
     pub(crate) binder: Option<Who>,
     /// The number of the binding, among all there ever were.
     pub(crate) binding: u64,
@@ -83,6 +96,21 @@ pub(crate) struct Wait {
     pub(crate) begun: Option<u32>,
     /// Its mailbox is no more.
     pub(crate) displaced: bool,
+    /// It receives under a guard of so many microseconds.
+    pub(crate) lease: Option<u64>,
+}
+
+impl Box {
+    /// Every message that has a slot here.
+    pub(crate) fn all(&self) -> impl Iterator<Item = &Msg> {
+        self.queue.iter().chain(self.leased.iter().map(|lease| &lease.msg))
+    }
+
+    /// Puts a message back at its place.
+    fn put_back(&mut self, msg: Msg) {
+        let at = self.queue.partition_point(|other| other.order < msg.order);
+        self.queue.insert(at, msg);
+    }
 }
 
 /// What a receive comes to.
@@ -149,7 +177,7 @@ impl Model {
     }
 
     fn queued_of(&self, who: Who) -> u64 {
-        let all = self.boxes.values().flat_map(|mailbox| &mailbox.queue);
+        let all = self.boxes.values().flat_map(Box::all);
         all.filter(|msg| msg.from == who).map(|msg| msg.body.text.len() as u64).sum()
     }
 
@@ -161,9 +189,9 @@ impl Model {
         }
         let capacity = self.setup.capacity;
         let share = if capacity >= 64 { capacity * 3 / 4 } else { capacity };
-        let own = mailbox.queue.iter().filter(|msg| msg.from == who).count();
+        let own = mailbox.all().filter(|msg| msg.from == who).count();
         let bytes = self.queued_of(who) + body.text.len() as u64;
-        if mailbox.queue.len() >= capacity || own >= share || bytes > self.setup.queued_bytes {
+        if mailbox.all().count() >= capacity || own >= share || bytes > self.setup.queued_bytes {
             return Err(Reason::RateLimited);
         }
         Ok(())
@@ -200,7 +228,7 @@ impl Model {
         }
         self.count(Act::Send);
         self.placed += 1;
-        let msg = Msg { order: self.placed, from: who, body: sent, expires: ttl.map(|ttl| self.now + ttl) };
+        let msg = Msg { order: self.placed, from: who, body: sent, expires: ttl.map(|ttl| self.now + ttl), returns: 0 };
         if let Some(mailbox) = self.boxes.get_mut(key) {
             mailbox.queue.push(msg);
         }
@@ -252,26 +280,88 @@ impl Model {
         (found, others)
     }
 
-    /// What a receiver gets who may receive here; the message is gone from its mailbox unless it was refused.
-    fn take(&mut self, who: Who, key: &Key, msg: Msg) -> Got {
-        let _ = who;
+    /// What a receiver gets who may receive here; the message is gone from its mailbox unless it was refused. With
+    /// `lease`, it keeps its slot under a guard of so many microseconds.
+    fn take(&mut self, who: Who, key: &Key, msg: Msg, lease: Option<u64>) -> Got {
+        if lease.is_some() && self.is_laden(who) {
+            if let Some(mailbox) = self.boxes.get_mut(key) {
+                mailbox.put_back(msg);
+            }
+            return Got::Refused(Reason::RateLimited);
+        }
         if self.holds_back(&msg.body.text) {
             self.books.held += 1;
             return Got::Held(msg);
         }
         if !self.has_credit(Act::Recv) {
             if let Some(mailbox) = self.boxes.get_mut(key) {
-                let at = mailbox.queue.partition_point(|other| other.order < msg.order);
-                mailbox.queue.insert(at, msg);
+                mailbox.put_back(msg);
             }
             return Got::Refused(Reason::RateLimited);
         }
         self.count(Act::Recv);
-        self.books.received += 1;
-        if let Some(mailbox) = self.boxes.get_mut(key) {
+        let now = self.now;
+        let Some(mailbox) = self.boxes.get_mut(key) else { return Got::Empty };
+        if let Some(lease) = lease {
+            self.guards.push((who, key.clone(), true));
+            let token = self.guards.len() - 1;
+            mailbox.leased.push(Lease { token, holder: who, until: now + lease, msg: msg.clone() });
+        } else {
+            self.books.received += 1;
             mailbox.received += 1;
         }
         Got::Message(msg)
+    }
+
+    /// §4.12: whether somebody has as many guards as it may have.
+    fn is_laden(&self, who: Who) -> bool {
+        let held = self.guards.iter().filter(|(holder, _, open)| *holder == who && *open).count();
+        held >= self.setup.leases as usize
+    }
+
+    /// Leases that `over` names go back to their places, or die once they went back too often.
+    fn give_back(&mut self, key: &Key, cause: &'static str, over: impl Fn(&Lease) -> bool) {
+        let limit = self.setup.redeliveries;
+        let Some(mailbox) = self.boxes.get_mut(key) else { return };
+        let (back, kept): (Vec<_>, _) = std::mem::take(&mut mailbox.leased).into_iter().partition(over);
+        mailbox.leased = kept;
+        let mut worn = Vec::new();
+        for Lease { mut msg, .. } in back {
+            msg.returns += 1;
+            if msg.returns > limit { worn.push(msg) } else { mailbox.put_back(msg) }
+        }
+        self.bury(worn, cause);
+    }
+
+    /// Time passes: what is due goes back (§4.4).
+    pub(crate) fn pass_time(&mut self, micros: u64) {
+        self.now += micros;
+        let keys: Vec<_> = self.boxes.keys().cloned().collect();
+        let now = self.now;
+        for key in keys {
+            self.give_back(&key, "redelivered", |lease| now >= lease.until);
+        }
+    }
+
+    /// A guard is acknowledged; false if the message went back before.
+    pub(crate) fn ack(&mut self, token: usize) -> bool {
+        let Some((_, key, open)) = self.guards.get_mut(token) else { return false };
+        *open = false;
+        let key = key.clone();
+        let Some(mailbox) = self.boxes.get_mut(&key) else { return false };
+        let Some(at) = mailbox.leased.iter().position(|lease| lease.token == token) else { return false };
+        mailbox.leased.remove(at);
+        mailbox.received += 1;
+        self.books.received += 1;
+        true
+    }
+
+    /// A guard is dropped.
+    pub(crate) fn drop_guard(&mut self, token: usize) {
+        let Some((_, key, open)) = self.guards.get_mut(token) else { return };
+        *open = false;
+        let key = key.clone();
+        self.give_back(&key, "redelivered", |lease| lease.token == token);
     }
 
     /// An allowed attempt that finds nothing.
@@ -294,8 +384,9 @@ impl Model {
         }
     }
 
-    pub(crate) fn try_recv(&mut self, who: Who, key: &Key) -> Got {
-        if let Err(reason) = self.admit(Act::Recv, who, Some(key), None) {
+    pub(crate) fn try_recv(&mut self, who: Who, key: &Key, lease: Option<u64>) -> Got {
+        let act = if lease.is_some() { Act::RecvLeased } else { Act::Recv };
+        if let Err(reason) = self.admit(act, who, Some(key), None) {
             return Got::Refused(reason);
         }
         if self.closed && !self.boxes.contains_key(key) {
@@ -309,7 +400,7 @@ impl Model {
             return Got::Refused(Reason::Misroute);
         }
         match self.oldest(who, key) {
-            (Some(msg), _) => self.take(who, key, msg),
+            (Some(msg), _) => self.take(who, key, msg, lease),
             (None, true) => Got::Refused(Reason::TrustViolation),
             (None, false) => self.nothing(),
         }
@@ -324,7 +415,8 @@ impl Model {
         if self.is_over(wait) {
             return Got::Refused(Reason::Misroute);
         }
-        if let Err(reason) = self.admit(Act::Recv, who, Some(&key), None) {
+        let act = if wait.lease.is_some() { Act::RecvLeased } else { Act::Recv };
+        if let Err(reason) = self.admit(act, who, Some(&key), None) {
             return Got::Refused(reason);
         }
         let Some(epoch) = wait.begun else {
@@ -341,7 +433,7 @@ impl Model {
             return Got::End(if mine { "unbound" } else { "displaced" });
         }
         match self.oldest(who, &key) {
-            (Some(msg), _) => self.take(who, &key, msg),
+            (Some(msg), _) => self.take(who, &key, msg, wait.lease),
             (None, _) => Got::Waits,
         }
     }
@@ -378,7 +470,7 @@ impl Model {
             return Got::Refused(Reason::Misroute);
         }
         match self.oldest(who, &key) {
-            (Some(msg), _) => self.take(who, &key, msg),
+            (Some(msg), _) => self.take(who, &key, msg, wait.lease),
             (None, true) => Got::Refused(Reason::TrustViolation),
             (None, false) if others_waiting >= self.setup.waits as usize => Got::Refused(Reason::RateLimited),
             (None, false) => {
@@ -404,7 +496,7 @@ impl Model {
         let mut receipt = Receipt::default();
         let Some(list) = self.topics.get(key).cloned() else { return Ok(receipt) };
         self.placed += 1;
-        let msg = Msg { order: self.placed, from: who, body: sent, expires: None };
+        let msg = Msg { order: self.placed, from: who, body: sent, expires: None, returns: 0 };
         for at in list {
             let flows = self.subs.get(at).is_some_and(|sub| self.would_flow(&msg.body, sub.who));
             let Some(sub) = self.subs.get_mut(at) else { continue };
@@ -569,6 +661,14 @@ impl Model {
         self.bury(dead, cause);
     }
 
+    /// Everything that has a slot there dies.
+    fn purge_all(&mut self, key: &Key, cause: &'static str) {
+        let Some(mailbox) = self.boxes.get_mut(key) else { return };
+        let mut dead = std::mem::take(&mut mailbox.queue);
+        dead.extend(std::mem::take(&mut mailbox.leased).into_iter().map(|lease| lease.msg));
+        self.bury(dead, cause);
+    }
+
     pub(crate) fn unbind(&mut self, who: Who, key: &Key) -> Result<(), Reason> {
         self.admit(Act::Unbind, who, Some(key), None)?;
         let owner = match self.boxes.get(key) {
@@ -597,7 +697,7 @@ impl Model {
             mailbox.binder = None;
             mailbox.epoch += 1;
         }
-        self.purge(key, "unbound", |_, _| true);
+        self.purge_all(key, "unbound");
     }
 
     /// A binding is dropped: its key is freed if it is still that binding's.
@@ -629,7 +729,7 @@ impl Model {
         for prefix in ["correction:", "ack:", "status:"] {
             let key = named("in_kernel", &format!("{prefix}{}", agent.id));
             if self.boxes.contains_key(&key) {
-                self.purge(&key, "bound", |_, _| true);
+                self.purge_all(&key, "bound");
                 self.forget_box(&key);
                 ended.push(key);
             }
@@ -650,6 +750,7 @@ impl Model {
         if let Some(agent) = self.agents.get_mut(who) {
             agent.live = false;
         }
+        self.lanes.iter_mut().filter(|lease| lease.holder == who).for_each(|lease| lease.over = true);
         let keys: Vec<_> = self.boxes.keys().cloned().collect();
         for key in keys {
             let Some(mailbox) = self.boxes.get_mut(&key) else { continue };
@@ -660,12 +761,15 @@ impl Model {
             if mailbox.reserved == Some(who) {
                 mailbox.reserved = None;
             }
-            self.purge(&key, "detached", |_, msg| {
-                bound || (msg.body.scope == Scope::Agent && msg.body.owner == who)
-            });
+            self.give_back(&key, "detached", |lease| lease.holder == who);
+            self.purge(&key, "detached", |_, msg| msg.body.scope == Scope::Agent && msg.body.owner == who);
+            if bound {
+                self.purge_all(&key, "detached");
+            }
             let idle = self.boxes.get(&key).is_some_and(|mailbox| {
                 mailbox.creator == Some(who)
                     && mailbox.queue.is_empty()
+                    && mailbox.leased.is_empty()
                     && mailbox.binder.is_none()
                     && mailbox.reserved.is_none()
                     && !mailbox.kept
@@ -685,7 +789,7 @@ impl Model {
         self.closed = true;
         let keys: Vec<_> = self.boxes.keys().cloned().collect();
         for key in keys {
-            self.purge(&key, "closed", |_, _| true);
+            self.purge_all(&key, "closed");
         }
         for at in 0..self.subs.len() {
             self.end_sub(at, "closed");
@@ -694,7 +798,7 @@ impl Model {
 
     /// Messages that wait to be received.
     pub(crate) fn queued(&self) -> u64 {
-        let boxes: usize = self.boxes.values().map(|mailbox| mailbox.queue.len()).sum();
+        let boxes: usize = self.boxes.values().map(|mailbox| mailbox.all().count()).sum();
         let inboxes: usize = self.subs.iter().map(|sub| sub.queue.len()).sum();
         (boxes + inboxes) as u64
     }

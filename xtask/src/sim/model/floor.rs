@@ -7,7 +7,7 @@ use super::host::Act;
 use super::{Body, Cap, Model, Scope, Who};
 
 impl Model {
-    fn floor(&self, act: Act, who: Who, key: Option<&Key>, body: Option<&Body>) -> Result<(), Reason> {
+    pub(super) fn floor(&self, act: Act, who: Who, key: Option<&Key>, body: Option<&Body>) -> Result<(), Reason> {
         if !self.is_live(who) || !self.holds(who, act.cap()) {
             return Err(Reason::DefaultDeny);
         }
@@ -40,6 +40,18 @@ impl Model {
             self.floor(act, who, key, Some(changed))?;
         }
         Ok(changed)
+    }
+
+    /// The same for acts that are addressed to no channel.
+    pub(crate) fn admit_at(
+        &self,
+        act: Act,
+        who: Who,
+        address: &str,
+        body: Option<&Body>,
+    ) -> Result<Option<Body>, Reason> {
+        self.floor(act, who, None, body)?;
+        self.fold(act, who, address, body)
     }
 
     /// §4.3, *own key*.

@@ -11,11 +11,22 @@ pub(crate) enum Act {
     Send,
     Publish,
     Recv,
+    RecvLeased,
     Subscribe,
     Unsubscribe,
     Bind,
     Unbind,
     Widen,
+    CellPut,
+    CellCas,
+    CellDelete,
+    CellGet,
+    Lease,
+    Renew,
+    Release,
+    Check,
+    TaskPatch,
+    TaskView,
 }
 
 impl Act {
@@ -24,19 +35,35 @@ impl Act {
             Self::Send => "a2a.send",
             Self::Publish => "a2a.publish",
             Self::Recv => "a2a.recv",
+            Self::RecvLeased => "a2a.recv_leased",
             Self::Subscribe => "a2a.subscribe",
             Self::Unsubscribe => "a2a.unsubscribe",
             Self::Bind => "a2a.bind",
             Self::Unbind => "a2a.unbind",
             Self::Widen => "ref.widen",
+            Self::CellPut => "space.put",
+            Self::CellCas => "space.cas",
+            Self::CellDelete => "space.delete",
+            Self::CellGet => "space.get",
+            Self::Lease => "lane.lease",
+            Self::Renew => "lane.renew",
+            Self::Release => "lane.release",
+            Self::Check => "lane.check",
+            Self::TaskPatch => "sharedtask.patch",
+            Self::TaskView => "sharedtask.view",
         }
     }
 
     pub(crate) const fn cap(self) -> Cap {
         match self {
             Self::Send | Self::Publish => Cap::Send,
-            Self::Recv | Self::Subscribe | Self::Unsubscribe | Self::Bind | Self::Unbind => Cap::Recv,
+            Self::Recv | Self::RecvLeased | Self::Subscribe | Self::Unsubscribe | Self::Bind | Self::Unbind => Cap::Recv,
             Self::Widen => Cap::Widen,
+            Self::CellPut | Self::CellCas | Self::CellDelete => Cap::SpaceWrite,
+            Self::CellGet => Cap::SpaceRead,
+            Self::Lease | Self::Renew | Self::Release | Self::Check => Cap::Lane,
+            Self::TaskPatch => Cap::TaskWrite,
+            Self::TaskView => Cap::TaskRead,
         }
     }
 
@@ -83,7 +110,8 @@ impl Mood {
 }
 
 /// The fickle rungs: the tool that each names, in the order in which they are asked.
-pub(crate) const FICKLE: [&str; 5] = ["a2a.publish", "a2a.send", "ref.widen", "a2a.recv", "a2a.bind"];
+pub(crate) const FICKLE: [&str; 8] =
+    ["a2a.publish", "a2a.send", "ref.widen", "space.cas", "a2a.recv", "a2a.bind", "space.write", "lane.lease"];
 
 /// What the result admitter does with bodies whose length is a multiple of three (§4.4).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -5,6 +5,7 @@ pub(crate) mod cast;
 pub(crate) mod channels;
 pub(crate) mod floor;
 pub(crate) mod host;
+pub(crate) mod layers;
 
 use std::collections::BTreeMap;
 
@@ -22,7 +23,6 @@ pub(crate) struct Model {
     pub(crate) bodies: Vec<Body>,
     pub(crate) marks: u64,
     pub(crate) boxes: BTreeMap<Key, Mailbox>,
-    pub(crate) opened: Vec<Key>,
     pub(crate) topics: BTreeMap<Key, Vec<usize>>,
     pub(crate) subs: Vec<Sub>,
     pub(crate) closed: bool,
@@ -35,8 +35,13 @@ pub(crate) struct Model {
     pub(crate) dead: Vec<Letter>,
     pub(crate) memory: Vec<(String, u8, Key, Scope, String)>,
     pub(crate) host: HostRungs,
-    /// Acts that must each have one audit entry.
-    pub(crate) acts: u64,
+    pub(crate) cells: Vec<layers::Cell>,
+    pub(crate) versions: u64,
+    pub(crate) lanes: Vec<layers::LaneLease>,
+    pub(crate) fences: u64,
+    pub(crate) record: layers::Record,
+    /// Guards that were handed out: holder, key, and whether they are still held.
+    pub(crate) guards: Vec<(Who, Key, bool)>,
 }
 
 /// What became of every message (§4.10).
@@ -61,7 +66,6 @@ impl Model {
             bodies: Vec::new(),
             marks: 0,
             boxes: BTreeMap::new(),
-            opened: Vec::new(),
             topics: BTreeMap::new(),
             subs: Vec::new(),
             closed: false,
@@ -71,7 +75,12 @@ impl Model {
             books: Books::default(),
             dead: Vec::new(),
             memory: Vec::new(),
-            acts: 0,
+            guards: Vec::new(),
+            cells: Vec::new(),
+            versions: 0,
+            lanes: Vec::new(),
+            fences: 0,
+            record: layers::Record::default(),
         }
     }
 }

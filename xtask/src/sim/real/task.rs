@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, Wake, Waker};
 
-use fak_a2achan::{Delivery, Subscription};
+use fak_a2achan::{Delivery, LeasedMessage, Subscription};
 use fak_abi::Cancel;
 
 use crate::sim::model::Wait;
@@ -14,6 +14,7 @@ use crate::sim::model::Wait;
 /// What a future gives back.
 pub(crate) enum Done {
     Recv(Delivery),
+    Leased(Delivery<LeasedMessage>),
     Sub(Box<Subscription>, Delivery),
 }
 
