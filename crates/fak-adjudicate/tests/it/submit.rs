@@ -197,3 +197,15 @@ fn a_submission_that_comes_too_late_is_forgotten() {
     let _ticket = submit(&kernel, &alpha, "run");
     assert_eq!((kernel.pending(), free.load(Ordering::SeqCst)), (0, 1));
 }
+
+/// §1.4, §3.1: a token with the name of an act is that act; where it is not taken as that, nothing.
+#[test]
+fn a_token_named_as_an_act_passes_no_floor_by() {
+    let (kernel, _) = kernel(1, 1);
+    let alpha = attach(&kernel, "alpha");
+    let token = kernel.tool(&id("a2a.publish"));
+    match kernel.admit(&ToolCall::new(&alpha, &token)) {
+        fak_abi::Admission::Refuse(verdict) => assert_eq!(verdict.reason(), Some(Reason::UnknownTool)),
+        fak_abi::Admission::Permit(permit) => panic!("admitted by {}", permit.by()),
+    }
+}
