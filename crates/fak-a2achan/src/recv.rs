@@ -39,7 +39,7 @@ impl Endpoint {
 
     fn seek<'a>(&'a self, mailbox: &Mailbox, incoming: &Incoming<'a>) -> Seek<'a> {
         let now = mailbox.is_timed().then(|| self.core().now());
-        let ask = self.has_edges();
+        let ask = self.has_edges() && !mailbox.is_private();
         Seek { reader: self.me(), now, after: 0, ask, returns: None, lease: incoming.lease }
     }
 
@@ -245,7 +245,7 @@ impl Endpoint {
         }
         // Without an audit entry: the act has not happened yet.
         drop(permit);
-        // Detached while the waker was being left: whoever detaches wakes those who had left theirs by then.
+        // Detached since it was admitted, and perhaps since those who waited were told.
         if !self.me().is_attached() {
             return Poll::Ready((Delivery::End(End::Detach), 0));
         }

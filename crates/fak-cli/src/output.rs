@@ -6,7 +6,7 @@ use std::{
     time::Duration,
 };
 
-use fak_scenario::Style;
+use fak_scenario::{Style, printable};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde::Serialize;
 

@@ -171,13 +171,15 @@ pub(crate) struct SpaceState {
 }
 
 impl Output {
-    /// Wakes whoever waits for room on behalf of `who`.
+    /// Wakes those of one principal that wait for room.
     pub(super) fn rouse_space_of(&mut self, who: &Principal, wakes: &mut Wakes) {
-        let is_theirs = |waiter: &SpaceWaiter| std::ptr::eq(Arc::as_ptr(waiter.route.from()), who);
-        let (theirs, kept): (VecDeque<_>, _) =
-            std::mem::take(&mut self.space).into_iter().partition(is_theirs);
-        self.space = kept;
-        wakes.extend(theirs.into_iter().map(SpaceWaiter::into_waker));
+        let is_its = |waiter: &SpaceWaiter| std::ptr::eq(Arc::as_ptr(waiter.route.from()), who);
+        if !self.space.iter().any(is_its) {
+            return;
+        }
+        let (its, others): (VecDeque<_>, _) = std::mem::take(&mut self.space).into_iter().partition(is_its);
+        self.space = others;
+        wakes.extend(its.into_iter().map(SpaceWaiter::into_waker));
     }
 
     /// The first waiter for room that would get some.

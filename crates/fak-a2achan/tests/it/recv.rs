@@ -291,20 +291,19 @@ fn expired_messages_make_room() {
     assert!(world.bus.stats().is_conserved());
 }
 
-/// §2.3: whoever waits for room is woken by its detachment, too.
+/// §2.3: detaching wakes every wait of its principal, for room too.
 #[test]
-fn detaching_wakes_who_waits_for_room() {
+fn detaching_ends_a_wait_for_room() {
     let world = World::with(BusConfig { capacity: 1, ..BusConfig::default() }, |b| b);
     let (alpha, bravo) = (world.agent("alpha"), world.agent("bravo"));
-    let at = key("in_kernel:work");
+    let at = key("in_kernel:w");
     allowed(&bravo.send(&at, &shared(&bravo, "x")));
-    let (mut mine, mut other) = (Hand::new(alpha.ready(&at)), Hand::new(bravo.ready(&at)));
-    mine.pending();
-    other.pending();
+    let body = shared(&alpha, "x");
+    let mut wait = Hand::new(alpha.send_wait(&at, &body, None));
+    wait.pending();
     world.kernel.detach(&id("alpha")).unwrap();
-    assert_eq!((mine.wakes(), other.wakes()), (1, 0));
-    mine.ready();
-    other.pending();
+    assert_eq!(wait.wakes(), 1);
+    assert_eq!(wait.ready().reason(), Some(Reason::DefaultDeny));
 }
 
 /// Detaches the actor while its act is being judged.

@@ -23,7 +23,9 @@ impl Sim {
     }
 
     pub(super) fn send(&mut self, agent: u8, key: u8, body: u8, ttl: u8, again: u8) -> Step {
-        let (Some(mut who), Some((at, body))) = (self.agent(agent), self.shared_body(body)) else { return Ok(()) };
+        let (Some(mut who), Some((at, body))) = (self.agent(agent), self.shared_body(body)) else {
+            return Ok(());
+        };
         if agent % 4 < 2 && self.model.is_live(body.owner) {
             who = body.owner;
         }
@@ -47,7 +49,9 @@ impl Sim {
     }
 
     pub(super) fn publish(&mut self, agent: u8, key: u8, body: u8) -> Step {
-        let (Some(mut who), Some((at, body))) = (self.agent(agent), self.shared_body(body)) else { return Ok(()) };
+        let (Some(mut who), Some((at, body))) = (self.agent(agent), self.shared_body(body)) else {
+            return Ok(());
+        };
         if agent % 4 < 2 && self.model.is_live(body.owner) {
             who = body.owner;
         }

@@ -16,7 +16,9 @@ pub(super) fn said(verdict: &Verdict) -> Result<(), Option<Reason>> {
 /// The verdict must be the model's.
 pub(super) fn verdict(what: &str, product: &Verdict, model: Result<(), Reason>) -> Step {
     let model = model.map_err(Some);
-    if std::env::var("SIMCOV").is_ok() { eprintln!("COV {} {model:?} {}", what.split(" by").next().unwrap(), product.by()); }
+    if std::env::var("SIMCOV").is_ok() {
+        eprintln!("COV {} {model:?} {}", what.split(" by").next().unwrap(), product.by());
+    }
     ensure!(said(product) == model, "{what}: the product says {product}, the model {model:?}");
     Ok(())
 }
@@ -49,12 +51,20 @@ impl Sim {
         let plain = match product {
             Delivery::Message(guard) => {
                 let Got::Message(msg) = model else {
-                    return Err(Fault::new(format!("leased receive by {who}: {guard:?}, the model says {model:?}")));
+                    return Err(Fault::new(format!(
+                        "leased receive by {who}: {guard:?}, the model says {model:?}"
+                    )));
                 };
                 self.real.leak.look("a guard", &format!("{guard:?}"));
-        if std::env::var("SIMCOV").is_ok() { eprintln!("COV guard {}", msg.returns);}
+                if std::env::var("SIMCOV").is_ok() {
+                    eprintln!("COV guard {}", msg.returns);
+                }
                 let (message, returns) = (guard.message(), guard.message().redeliveries());
-                ensure!(returns == msg.returns, "§4.4: put back {returns} times, the model says {}", msg.returns);
+                ensure!(
+                    returns == msg.returns,
+                    "§4.4: put back {returns} times, the model says {}",
+                    msg.returns
+                );
                 self.message(who, message, msg)?;
                 self.real.guards.push(Some(guard));
                 return Ok(());
@@ -70,7 +80,16 @@ impl Sim {
     /// A delivery must be what the model says, and only what its receiver may see.
     pub(super) fn delivery(&mut self, who: Who, product: &Delivery, missed: u64, model: &Got) -> Step {
         self.real.leak.look("a delivery", &format!("{product:?}"));
-        if std::env::var("SIMCOV").is_ok() { eprintln!("COV {}", match model { Got::Message(_) => "message".to_owned(), Got::Held(_) => "held".to_owned(), o => format!("{o:?}") }); }
+        if std::env::var("SIMCOV").is_ok() {
+            eprintln!(
+                "COV {}",
+                match model {
+                    Got::Message(_) => "message".to_owned(),
+                    Got::Held(_) => "held".to_owned(),
+                    o => format!("{o:?}"),
+                }
+            );
+        }
         let fits = match (product, model) {
             (Delivery::Message(message), Got::Message(msg)) => {
                 ensure!(

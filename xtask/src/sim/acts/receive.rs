@@ -1,10 +1,8 @@
 //! Receiving at once, and in futures that are polled, cancelled and dropped (§4.4, §4.5, §4.11).
 
 use std::task::Poll;
-use std::time::Duration;
 
-use fak_a2achan::LeasedMessage;
-use fak_abi::{Cancel, Reason, Rider, Timestamp};
+use fak_abi::{Cancel, Rider, Timestamp};
 
 use super::Sim;
 use super::compare::{outcome, verdict};
@@ -14,16 +12,11 @@ use crate::sim::model::{Wait, Who};
 use crate::sim::real::task::{Done, Task};
 use crate::sim::rng::Rng;
 
-/// How long a guard lasts, in microseconds.
-fn guard_time(time: u8) -> u64 {
-    u64::from(time) * 50_000 + 1
-}
-
 impl Sim {
     pub(super) fn try_recv(&mut self, agent: u8, key: u8) -> Step {
         let Some(who) = self.agent(agent) else { return Ok(()) };
         let (key, real_key) = Self::key(key)?;
-        let model = self.model.try_recv(who, &key, None);
+        let model = self.model.try_recv(who, &key);
         let Some(endpoint) = self.real.agents.get(who) else { return Ok(()) };
         let product = endpoint.try_recv(&real_key);
         self.delivery(who, &product, 0, &model)
@@ -41,7 +34,7 @@ impl Sim {
         (rider, cancel, at)
     }
 
-    pub(super) fn wait(&mut self, agent: u8, key: u8, deadline: u8, lease: Option<u8>) -> Step {
+    pub(super) fn wait(&mut self, agent: u8, key: u8, deadline: u8) -> Step {
         let Some(who) = self.agent(agent) else { return Ok(()) };
         if self.real.tasks.len() >= 40 {
             return Ok(());
@@ -49,55 +42,10 @@ impl Sim {
         let (key, real_key) = Self::key(key)?;
         let (rider, cancel, at) = self.rider(deadline);
         let Some(endpoint) = self.real.agents.get(who).cloned() else { return Ok(()) };
-        let lease = lease.map(guard_time);
         let wait =
-            Wait { who, key, sub: None, deadline: at, cancelled: false, begun: None, displaced: false, lease };
-        let task = match lease.map(Duration::from_micros) {
-            None => {
-                let future = async move { Done::Recv(endpoint.recv_with(&real_key, &rider).await) };
-                Task::new(future, cancel, wait)
-            }
-            Some(lease) => {
-                let future = async move {
-                    Done::Leased(endpoint.recv_leased(&real_key, Some(lease), Some(&rider)).await)
-                };
-                Task::new(future, cancel, wait)
-            }
-        };
-        self.real.tasks.push(task);
-        Ok(())
-    }
-
-    pub(super) fn lease(&mut self, agent: u8, key: u8, time: u8) -> Step {
-        let Some(who) = self.agent(agent) else { return Ok(()) };
-        let (key, real_key) = Self::key(key)?;
-        let lease = guard_time(time);
-        let model = self.model.try_recv(who, &key, Some(lease));
-        let Some(endpoint) = self.real.agents.get(who) else { return Ok(()) };
-        let product = endpoint.try_recv_leased(&real_key, Some(Duration::from_micros(lease)));
-        self.leased(who, product, &model)
-            .map_err(|fault| Fault::new(format!("{fault} (try_recv_leased at {})", key.text())))
-    }
-
-    fn guard(&mut self, guard: u8) -> Option<(usize, LeasedMessage)> {
-        let open = self.real.guards.iter().enumerate().filter(|(_, guard)| guard.is_some()).map(|(at, _)| at);
-        let open: Vec<usize> = open.collect();
-        let at = *open.get(usize::from(guard) % open.len().max(1))?;
-        Some((at, self.real.guards.get_mut(at)?.take()?))
-    }
-
-    /// §4.4: what was acknowledged in time is consumed, once; what was not goes on.
-    pub(super) fn ack(&mut self, guard: u8) -> Step {
-        let Some((at, guard)) = self.guard(guard) else { return Ok(()) };
-        let model = if self.model.ack(at) { Ok(()) } else { Err(Reason::Misroute) };
-        verdict("§4.4: ack", &guard.ack(), model)
-    }
-
-    pub(super) fn give_back(&mut self, guard: u8) -> Step {
-        if let Some((at, guard)) = self.guard(guard) {
-            drop(guard);
-            self.model.drop_guard(at);
-        }
+            Wait { who, key, sub: None, deadline: at, cancelled: false, begun: None, displaced: false };
+        let future = async move { Done::Recv(endpoint.recv_with(&real_key, &rider).await) };
+        self.real.tasks.push(Task::new(future, cancel, wait));
         Ok(())
     }
 
@@ -109,7 +57,8 @@ impl Sim {
             return Ok(());
         };
         let (rider, cancel, deadline) = self.rider(deadline);
-        let wait = Wait { who, key, sub: Some(at), deadline, cancelled: false, begun: None, displaced: false, lease: None };
+        let wait =
+            Wait { who, key, sub: Some(at), deadline, cancelled: false, begun: None, displaced: false };
         let future = async move {
             let delivery = subscription.recv_with(&rider).await;
             Done::Sub(Box::new(subscription), delivery)
@@ -149,11 +98,6 @@ impl Sim {
             }
             (Poll::Ready(done), _) => {
                 let (delivery, subscription) = match done {
-                    Done::Leased(delivery) => {
-                        return self
-                            .leased(who, delivery, &model)
-                            .map_err(|fault| Fault::new(format!("{fault} ({place})")));
-                    }
                     Done::Recv(delivery) => (delivery, None),
                     Done::Sub(subscription, delivery) => (delivery, Some(subscription)),
                 };

@@ -228,7 +228,13 @@ impl Model {
         }
         self.count(Act::Send);
         self.placed += 1;
-        let msg = Msg { order: self.placed, from: who, body: sent, expires: ttl.map(|ttl| self.now + ttl), returns: 0 };
+        let msg = Msg {
+            order: self.placed,
+            from: who,
+            body: sent,
+            expires: ttl.map(|ttl| self.now + ttl),
+            returns: 0,
+        };
         if let Some(mailbox) = self.boxes.get_mut(key) {
             mailbox.queue.push(msg);
         }

@@ -7,7 +7,13 @@ use super::host::Act;
 use super::{Body, Cap, Model, Scope, Who};
 
 impl Model {
-    pub(super) fn floor(&self, act: Act, who: Who, key: Option<&Key>, body: Option<&Body>) -> Result<(), Reason> {
+    pub(super) fn floor(
+        &self,
+        act: Act,
+        who: Who,
+        key: Option<&Key>,
+        body: Option<&Body>,
+    ) -> Result<(), Reason> {
         if !self.is_live(who) || !self.holds(who, act.cap()) {
             return Err(Reason::DefaultDeny);
         }

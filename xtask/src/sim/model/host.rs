@@ -57,7 +57,12 @@ impl Act {
     pub(crate) const fn cap(self) -> Cap {
         match self {
             Self::Send | Self::Publish => Cap::Send,
-            Self::Recv | Self::RecvLeased | Self::Subscribe | Self::Unsubscribe | Self::Bind | Self::Unbind => Cap::Recv,
+            Self::Recv
+            | Self::RecvLeased
+            | Self::Subscribe
+            | Self::Unsubscribe
+            | Self::Bind
+            | Self::Unbind => Cap::Recv,
             Self::Widen => Cap::Widen,
             Self::CellPut | Self::CellCas | Self::CellDelete => Cap::SpaceWrite,
             Self::CellGet => Cap::SpaceRead,
@@ -110,8 +115,16 @@ impl Mood {
 }
 
 /// The fickle rungs: the tool that each names, in the order in which they are asked.
-pub(crate) const FICKLE: [&str; 8] =
-    ["a2a.publish", "a2a.send", "ref.widen", "space.cas", "a2a.recv", "a2a.bind", "space.write", "lane.lease"];
+pub(crate) const FICKLE: [&str; 8] = [
+    "a2a.publish",
+    "a2a.send",
+    "ref.widen",
+    "space.cas",
+    "a2a.recv",
+    "a2a.bind",
+    "space.write",
+    "lane.lease",
+];
 
 /// What the result admitter does with bodies whose length is a multiple of three (§4.4).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
