@@ -325,3 +325,33 @@ fn a_wait_outlives_whoever_made_the_mailbox() {
     allowed(&carol.send(&at, &shared(&carol, "z")));
     assert_eq!(text(&bravo, message(wait.ready()).body()), "z");
 }
+
+/// Detaches the actor while its act is being judged.
+#[derive(Default)]
+struct Late(std::sync::OnceLock<std::sync::Weak<fak_adjudicate::Kernel>>);
+
+impl fak_abi::Adjudicator for Late {
+    fn name(&self) -> fak_abi::RungName {
+        "late"
+    }
+    fn tools(&self) -> fak_abi::ToolScope {
+        fak_abi::ToolScope::only(["a2a.recv"])
+    }
+    fn judge(&self, call: &fak_abi::ToolCall<'_>, _: &fak_abi::Desk<'_>) -> fak_abi::Opinion {
+        let kernel = self.0.get().and_then(std::sync::Weak::upgrade).unwrap();
+        kernel.detach(call.principal().id()).unwrap();
+        fak_abi::Opinion::Defer
+    }
+}
+
+/// §2.3: a wait that begins while its principal is being detached does not hang.
+#[test]
+fn a_wait_that_begins_too_late_ends() {
+    let late = Arc::new(Late::default());
+    let world = World::with(BusConfig::default(), |b| b.rung(Rank(0), late.clone()));
+    late.0.set(Arc::downgrade(&world.kernel)).unwrap();
+    let alpha = world.agent("alpha");
+    let at = key("in_kernel:work");
+    world.bus.open(&at);
+    assert!(matches!(Hand::new(alpha.recv(&at)).ready(), Delivery::End(End::Detach)));
+}
