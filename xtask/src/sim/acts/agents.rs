@@ -72,7 +72,7 @@ impl Sim {
 
     pub(super) fn open(&mut self, key: u8) -> Step {
         let (key, real) = Self::key(key)?;
-        if self.model.owner_of(&key) == Own::OneActOnly {
+        if matches!(self.model.owner_of(&key), Own::OneActOnly(_)) {
             ensure!(!self.real.bus.open(&real), "§4.9: {key:?} is for one act alone and was opened");
             return Ok(());
         }

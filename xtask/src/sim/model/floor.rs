@@ -98,11 +98,11 @@ impl Model {
                 if let Some(who) = self.attached(&key.id) {
                     return Own::Reserved(who);
                 }
-                let special = ["correction:", "ack:", "status:"]
+                ["correction:", "ack:", "status:"]
                     .iter()
                     .filter_map(|prefix| key.id.strip_prefix(prefix))
-                    .any(|id| self.attached(id).is_some());
-                if special { Own::OneActOnly } else { Own::Nobody }
+                    .find_map(|id| self.attached(id))
+                    .map_or(Own::Nobody, Own::OneActOnly)
             }
         }
     }
