@@ -72,7 +72,7 @@ impl Sim {
 
     pub(super) fn open(&mut self, key: u8) -> Step {
         let (key, real) = Self::key(key)?;
-        if matches!(self.model.owner_of(&key), Own::OneActOnly(_)) {
+        if self.model.owner_of(&key) == Own::OneActOnly {
             ensure!(!self.real.bus.open(&real), "§4.9: {key:?} is for one act alone and was opened");
             return Ok(());
         }
@@ -103,8 +103,7 @@ impl Sim {
         let (refused, what) = match op {
             Op::Send { agent, key, body, .. } => {
                 let (Some(who), Some((at, _))) = (self.agent(agent), self.body(body)) else { return Ok(()) };
-                let (Some(endpoint), Some(body)) = (self.real.agents.get(who), self.real.bodies.get(at))
-                else {
+                let (Some(endpoint), Some(body)) = (self.real.agents.get(who), self.real.bodies.get(at)) else {
                     return Ok(());
                 };
                 (!endpoint.send(&Self::key(key)?.1, body).is_allow(), "send")

@@ -23,9 +23,7 @@ impl Sim {
     }
 
     pub(super) fn send(&mut self, agent: u8, key: u8, body: u8, ttl: u8, again: u8) -> Step {
-        let (Some(mut who), Some((at, body))) = (self.agent(agent), self.shared_body(body)) else {
-            return Ok(());
-        };
+        let (Some(mut who), Some((at, body))) = (self.agent(agent), self.shared_body(body)) else { return Ok(()) };
         if agent % 4 < 2 && self.model.is_live(body.owner) {
             who = body.owner;
         }
@@ -85,9 +83,7 @@ impl Sim {
     }
 
     pub(super) fn publish(&mut self, agent: u8, key: u8, body: u8) -> Step {
-        let (Some(mut who), Some((at, body))) = (self.agent(agent), self.shared_body(body)) else {
-            return Ok(());
-        };
+        let (Some(mut who), Some((at, body))) = (self.agent(agent), self.shared_body(body)) else { return Ok(()) };
         if agent % 4 < 2 && self.model.is_live(body.owner) {
             who = body.owner;
         }
@@ -99,7 +95,8 @@ impl Sim {
         let product = endpoint.publish(&real_key, real);
         self.real.leak.look("a receipt", &format!("{product:?}"));
         verdict(&format!("§4.5: publish by {who} on {}", key.text()), &product.verdict, model.map(|_| ()))?;
-        let receipt = Receipt { fanout: product.fanout, skipped: product.skipped, dropped: product.dropped };
+        let receipt =
+            Receipt { fanout: product.fanout, skipped: product.skipped, dropped: product.dropped };
         same("§4.5: the receipt", &receipt, &model.unwrap_or_default())?;
         if receipt.fanout > 0 {
             self.number(self.model.placed, product.seq)?;
@@ -127,8 +124,7 @@ impl Sim {
 
     /// True if another than `who` was woken at a key and has not been polled.
     fn is_unsettled(&self, key: &Key, who: Who) -> bool {
-        let mut tasks =
-            self.real.tasks.iter().filter(|task| task.wait.sub.is_none() && task.wait.begun.is_some());
+        let mut tasks = self.real.tasks.iter().filter(|task| task.wait.sub.is_none() && task.wait.begun.is_some());
         tasks.any(|task| task.wait.key == *key && task.wait.who != who && task.is_woken())
     }
 

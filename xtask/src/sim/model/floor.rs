@@ -7,13 +7,7 @@ use super::host::Act;
 use super::{Body, Cap, Model, Scope, Who};
 
 impl Model {
-    pub(super) fn floor(
-        &self,
-        act: Act,
-        who: Who,
-        key: Option<&Key>,
-        body: Option<&Body>,
-    ) -> Result<(), Reason> {
+    pub(super) fn floor(&self, act: Act, who: Who, key: Option<&Key>, body: Option<&Body>) -> Result<(), Reason> {
         if !self.is_live(who) || !self.holds(who, act.cap()) {
             return Err(Reason::DefaultDeny);
         }
@@ -98,11 +92,11 @@ impl Model {
                 if let Some(who) = self.attached(&key.id) {
                     return Own::Reserved(who);
                 }
-                ["correction:", "ack:", "status:"]
+                let special = ["correction:", "ack:", "status:"]
                     .iter()
                     .filter_map(|prefix| key.id.strip_prefix(prefix))
-                    .find_map(|id| self.attached(id))
-                    .map_or(Own::Nobody, Own::OneActOnly)
+                    .any(|id| self.attached(id).is_some());
+                if special { Own::OneActOnly } else { Own::Nobody }
             }
         }
     }
