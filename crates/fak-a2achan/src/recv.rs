@@ -39,7 +39,7 @@ impl Endpoint {
 
     fn seek<'a>(&'a self, mailbox: &Mailbox, incoming: &Incoming<'a>) -> Seek<'a> {
         let now = mailbox.is_timed().then(|| self.core().now());
-        let ask = self.has_edges();
+        let ask = self.has_edges() && !mailbox.is_private();
         Seek { reader: self.me(), now, after: 0, ask, returns: None, lease: incoming.lease }
     }
 
@@ -91,12 +91,12 @@ impl Endpoint {
     }
 
     /// Why this agent may not receive at a key that has no mailbox yet, if it may not.
-    fn not_mine(&self, key: &ChannelKey) -> Option<SiteInfo> {
+    pub(crate) fn not_mine(&self, key: &ChannelKey) -> Option<SiteInfo> {
         match self.core().ownership(key) {
             Ownership::Session(owner) | Ownership::Reserved(owner) => {
                 (!Arc::ptr_eq(&owner, self.me())).then_some(sites::NOT_RECEIVER)
             }
-            Ownership::ActOnly => Some(sites::ACT_ONLY),
+            Ownership::ActOnly(owner) => (!Arc::ptr_eq(&owner, self.me())).then_some(sites::ACT_ONLY),
             Ownership::Free => None,
         }
     }
@@ -250,8 +250,12 @@ impl Endpoint {
         }
         // Without an audit entry: the act has not happened yet.
         drop(permit);
-        if state.timer.is_none()
-            && let Some(deadline) = incoming.rider.and_then(|rider| rider.deadline)
+        // Detached since it was admitted, and perhaps since those who waited were told.
+        if !self.me().is_attached() {
+            return Poll::Ready((Delivery::End(End::Detach), 0));
+        }
+        // Anew at each poll: the task that waits may have changed since the last.
+        if let Some(deadline) = incoming.rider.and_then(|rider| rider.deadline)
             && let Some(link) = self.core().link()
         {
             state.timer = Some(link.timer().wake_at(deadline, cx.waker().clone()));

@@ -316,8 +316,8 @@ impl Wait<'_> {
             return Poll::Ready(delivery);
         }
         *begun = true;
-        if timer.is_none()
-            && let Some(deadline) = pending.slot.deadline()
+        // Anew at each poll: the task that waits may have changed since the last.
+        if let Some(deadline) = pending.slot.deadline()
             && let Some(link) = pending.endpoint.core().link()
         {
             *timer = Some(link.timer().wake_at(deadline, cx.waker().clone()));
