@@ -275,9 +275,15 @@ impl Core {
         mailbox
     }
 
-    /// How a shared mailbox is made.
+    /// How a mailbox under a key is made.
     pub(crate) fn shape(&self, creator: Option<Arc<Account>>) -> Shape {
-        Shape { capacity: self.config.capacity as u64, share: self.config.share(), creator }
+        let (capacity, share) = (self.config.capacity as u64, self.config.share());
+        Shape { capacity, share, creator, private: false }
+    }
+
+    /// How an inbox of one principal is made.
+    pub(crate) fn private(&self, maker: Arc<Account>) -> Shape {
+        Shape { private: true, ..self.shape(Some(maker)) }
     }
 
     /// Forgets a mailbox that has ended; its tallies are kept.

@@ -6,8 +6,9 @@
 //!
 //! # Architecture invariants
 //! No async runtime: waits are plain futures, deadlines come in through the kernel's timer. No
-//! user code (rungs, admitters, topologies, clocks, wakers) runs under a lock of this crate. No
-//! method takes a sender's name. A refusal allocates nothing, lease and ring refusals excepted.
+//! rung, admitter, topology, emitter or clock is called, and nobody is woken, under a lock of this
+//! crate. No method takes a sender's name. A refusal allocates nothing, lease and ring refusals
+//! excepted.
 
 mod account;
 mod binding;

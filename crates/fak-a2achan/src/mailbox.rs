@@ -45,6 +45,8 @@ pub(crate) struct Mailbox<L: Locks = Native> {
     share: u64,
     /// Who is charged for it.
     creator: Option<Arc<Account>>,
+    /// One principal's alone: every message in it was decided with that as its recipient.
+    private: bool,
     /// Some principal is bound: look before the fold.
     bound: AtomicBool,
     /// The host opened it: it is not retired for want of use.
@@ -81,6 +83,8 @@ struct Input {
     binding: u64,
     reserved_for: Option<Arc<Principal>>,
     routes: HashMap<u64, Arc<Route>, Numbers>,
+    /// The one of `routes` that was asked for last, so that a sender by key need not search.
+    recent: Option<(u64, Arc<Route>)>,
     end: Option<End>,
 }
 
@@ -103,11 +107,12 @@ pub(crate) struct Shape {
     pub(crate) capacity: u64,
     pub(crate) share: u64,
     pub(crate) creator: Option<Arc<Account>>,
+    pub(crate) private: bool,
 }
 
 impl<L: Locks> Mailbox<L> {
     pub(crate) fn new(to: Arc<OwnedAddress>, shape: Shape) -> Self {
-        let Shape { capacity, share, creator } = shape;
+        let Shape { capacity, share, creator, private } = shape;
         let input = Input {
             queue: VecDeque::new(),
             accepted: 0,
@@ -121,6 +126,7 @@ impl<L: Locks> Mailbox<L> {
             binding: 0,
             reserved_for: None,
             routes: HashMap::default(),
+            recent: None,
             end: None,
         };
         let outlet = Outlet { lock: Lock::new(Output::default()), gone: AtomicU64::new(0) };
@@ -129,6 +135,7 @@ impl<L: Locks> Mailbox<L> {
             capacity,
             share,
             creator,
+            private,
             bound: AtomicBool::new(false),
             kept: AtomicBool::new(false),
             timed: AtomicBool::new(false),
@@ -144,6 +151,11 @@ impl<L: Locks> Mailbox<L> {
     /// True if somebody has bound it.
     pub(crate) fn is_bound(&self) -> bool {
         self.bound.load(Ordering::Acquire)
+    }
+
+    /// True if the rungs knew the recipient of everything in it.
+    pub(crate) const fn is_private(&self) -> bool {
+        self.private
     }
 
     /// It is not retired for want of use.

@@ -39,7 +39,7 @@ impl Endpoint {
 
     fn seek<'a>(&'a self, mailbox: &Mailbox, incoming: &Incoming<'a>) -> Seek<'a> {
         let now = mailbox.is_timed().then(|| self.core().now());
-        let ask = self.has_edges();
+        let ask = self.has_edges() && !mailbox.is_private();
         Seek { reader: self.me(), now, after: 0, ask, returns: None, lease: incoming.lease }
     }
 
@@ -230,6 +230,11 @@ impl Endpoint {
                 let (sought, unlinked) = self.look(mailbox, incoming, Some((state, cx)));
                 match sought.found {
                     Found::Nothing if begun || !unlinked => {}
+                    // The mailbox was retired for want of use: the wait goes on at the one that takes
+                    // its place, because nobody else's end is this waiter's.
+                    Found::End(End::Close) if begun && !self.core().is_closed() => {
+                        return Poll::Ready((Delivery::Empty, 0));
+                    }
                     Found::End(end) if begun => return Poll::Ready((Delivery::End(end), 0)),
                     found => return Poll::Ready(self.conclude(&call, permit, mailbox, found, unlinked)),
                 }
@@ -245,6 +250,10 @@ impl Endpoint {
         }
         // Without an audit entry: the act has not happened yet.
         drop(permit);
+        // Detached since it was admitted, and perhaps since those who waited were told.
+        if !self.me().is_attached() {
+            return Poll::Ready((Delivery::End(End::Detach), 0));
+        }
         // Anew at each poll: the task that waits may have changed since the last.
         if let Some(deadline) = incoming.rider.and_then(|rider| rider.deadline)
             && let Some(link) = self.core().link()

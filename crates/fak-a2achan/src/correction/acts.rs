@@ -84,7 +84,7 @@ impl Core {
         let prefix = if name == InboxName::Ack { ACK } else { CORRECTION };
         of.inbox(name, of, || {
             let to = key_of(prefix, of.principal().id()).map_or(OwnedAddress::None, OwnedAddress::Channel);
-            let inbox = Mailbox::new(Arc::new(to), self.shape(Some(Arc::clone(of))));
+            let inbox = Mailbox::new(Arc::new(to), self.private(Arc::clone(of)));
             drop(inbox.reserve_for(of.principal(), true));
             inbox
         })

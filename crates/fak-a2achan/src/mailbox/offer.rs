@@ -88,6 +88,17 @@ impl<L: Locks> Mailbox<L> {
 
     pub(super) fn route_of(&self, input: &mut Input, from: &Arc<Account>) -> Arc<Route> {
         let incarnation = from.principal().incarnation();
+        if let Some((recent, route)) = &input.recent
+            && *recent == incarnation
+        {
+            return Arc::clone(route);
+        }
+        let route = self.search_route(input, from, incarnation);
+        input.recent = Some((incarnation, Arc::clone(&route)));
+        route
+    }
+
+    fn search_route(&self, input: &mut Input, from: &Arc<Account>, incarnation: u64) -> Arc<Route> {
         if let Some(route) = input.routes.get(&incarnation) {
             return Arc::clone(route);
         }

@@ -45,7 +45,7 @@ struct World {
 
 impl World {
     fn new(capacity: u64) -> Arc<Self> {
-        let shape = Shape { capacity, share: capacity, creator: None };
+        let shape = Shape { capacity, share: capacity, creator: None, private: false };
         let mailbox = Mailbox::new(Arc::new(OwnedAddress::None), shape);
         Arc::new(Self { seal: KernelSeal::new(), mailbox, numbers: Sequence::new() })
     }

@@ -5,6 +5,7 @@
 //! it on to a waiter that has not seen that arrival. Each waiter sees each arrival at most once,
 //! so this ends.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::task::Waker;
 
@@ -170,6 +171,17 @@ pub(crate) struct SpaceState {
 }
 
 impl Output {
+    /// Wakes those of one principal that wait for room.
+    pub(super) fn rouse_space_of(&mut self, who: &Principal, wakes: &mut Wakes) {
+        let is_its = |waiter: &SpaceWaiter| std::ptr::eq(Arc::as_ptr(waiter.route.from()), who);
+        if !self.space.iter().any(is_its) {
+            return;
+        }
+        let (its, others): (VecDeque<_>, _) = std::mem::take(&mut self.space).into_iter().partition(is_its);
+        self.space = others;
+        wakes.extend(its.into_iter().map(SpaceWaiter::into_waker));
+    }
+
     /// The first waiter for room that would get some.
     pub(super) fn rouse_space(&mut self, share: u64) -> Option<Waker> {
         let at = self.space.iter().position(|waiter| waiter.route.queued() < share)?;

@@ -116,3 +116,20 @@ fn unused_mailboxes_are_retired_with_their_maker() {
     assert_eq!((stats.sent, stats.received), (2, 2));
     assert!(stats.is_conserved());
 }
+
+/// I14: a million sends, no receiver.
+#[test]
+fn a_million_sends_without_a_reader_take_bounded_memory() {
+    let world = World::new();
+    let alpha = world.agent("alpha");
+    let channel = alpha.channel(&key("in_kernel:void"));
+    let body = shared(&alpha, "x");
+    let memory = allocation_counter::measure(|| {
+        let refused = (0..1_000_000).filter(|_| !channel.send(&body).is_allow()).count();
+        assert_eq!(refused, 1_000_000 - 768);
+    });
+    assert!(memory.bytes_max < 4 << 20, "{memory:?}");
+    let refusal = channel.send(&body);
+    assert_eq!(refusal.reason(), Some(Reason::RateLimited));
+    assert!(world.bus.depths().iter().any(fak_a2achan::Depth::is_dead));
+}

@@ -290,3 +290,68 @@ fn expired_messages_make_room() {
     assert_eq!(world.bus.dead_letters().len(), 2);
     assert!(world.bus.stats().is_conserved());
 }
+
+/// §2.3: detaching wakes every wait of its principal, for room too.
+#[test]
+fn detaching_ends_a_wait_for_room() {
+    let world = World::with(BusConfig { capacity: 1, ..BusConfig::default() }, |b| b);
+    let (alpha, bravo) = (world.agent("alpha"), world.agent("bravo"));
+    let at = key("in_kernel:w");
+    allowed(&bravo.send(&at, &shared(&bravo, "x")));
+    let body = shared(&alpha, "x");
+    let mut wait = Hand::new(alpha.send_wait(&at, &body, None));
+    wait.pending();
+    world.kernel.detach(&id("alpha")).unwrap();
+    assert_eq!(wait.wakes(), 1);
+    assert_eq!(wait.ready().reason(), Some(Reason::DefaultDeny));
+}
+
+/// §4.4, §4.11: a wait ends for reasons of its own. Whoever made the mailbox may go meanwhile.
+#[test]
+fn a_wait_outlives_whoever_made_the_mailbox() {
+    let world = World::new();
+    let (alpha, bravo, carol) = (world.agent("alpha"), world.agent("bravo"), world.agent("carol"));
+    let at = key("in_kernel:w");
+    allowed(&alpha.send(&at, &shared(&alpha, "x")));
+    drop(message(carol.try_recv(&at)));
+    let mut wait = Hand::new(bravo.recv(&at));
+    wait.pending();
+    // Woken, but somebody else is faster; then the mailbox has no use and no maker.
+    allowed(&alpha.send(&at, &shared(&alpha, "y")));
+    assert_eq!(wait.wakes(), 1);
+    drop(message(carol.try_recv(&at)));
+    world.kernel.detach(&id("alpha")).unwrap();
+    wait.pending();
+    allowed(&carol.send(&at, &shared(&carol, "z")));
+    assert_eq!(text(&bravo, message(wait.ready()).body()), "z");
+}
+
+/// Detaches the actor while its act is being judged.
+#[derive(Default)]
+struct Late(std::sync::OnceLock<std::sync::Weak<fak_adjudicate::Kernel>>);
+
+impl fak_abi::Adjudicator for Late {
+    fn name(&self) -> fak_abi::RungName {
+        "late"
+    }
+    fn tools(&self) -> fak_abi::ToolScope {
+        fak_abi::ToolScope::only(["a2a.recv"])
+    }
+    fn judge(&self, call: &fak_abi::ToolCall<'_>, _: &fak_abi::Desk<'_>) -> fak_abi::Opinion {
+        let kernel = self.0.get().and_then(std::sync::Weak::upgrade).unwrap();
+        kernel.detach(call.principal().id()).unwrap();
+        fak_abi::Opinion::Defer
+    }
+}
+
+/// §2.3: a wait that begins while its principal is being detached does not hang.
+#[test]
+fn a_wait_that_begins_too_late_ends() {
+    let late = Arc::new(Late::default());
+    let world = World::with(BusConfig::default(), |b| b.rung(Rank(0), late.clone()));
+    late.0.set(Arc::downgrade(&world.kernel)).unwrap();
+    let alpha = world.agent("alpha");
+    let at = key("in_kernel:work");
+    world.bus.open(&at);
+    assert!(matches!(Hand::new(alpha.recv(&at)).ready(), Delivery::End(End::Detach)));
+}

@@ -81,6 +81,10 @@ impl Sim {
             Op::Wait { agent, key, deadline } => self.wait(agent, key, deadline, None),
             Op::Lease { agent, key, time } => self.lease(agent, key, time),
             Op::WaitLease { agent, key, deadline, time } => self.wait(agent, key, deadline, Some(time)),
+            Op::Request { agent, key, body, deadline } => self.request(agent, key, body, deadline),
+            Op::Reply { agent, request, body } => self.reply(agent, request, body),
+            Op::TakeAnswer { request } => self.take_answer(request),
+            Op::DropRequest { request } => self.drop_asked(request),
             Op::Ack { guard } => self.ack(guard),
             Op::Return { guard } => self.give_back(guard),
             Op::Poll { task } => self.poll_one(task),
@@ -186,8 +190,7 @@ impl Sim {
 
     fn mood(&mut self, rung: u8, mood: u8) -> Step {
         let (at, code) = (usize::from(rung) % FICKLE.len(), mood % 11);
-        if let (Some(model), Some(real)) = (self.model.host.moods.get_mut(at), self.real.state.moods.get(at))
-        {
+        if let (Some(model), Some(real)) = (self.model.host.moods.get_mut(at), self.real.state.moods.get(at)) {
             *model = Mood::of(code);
             real.store(code, std::sync::atomic::Ordering::Relaxed);
         }

@@ -7,13 +7,7 @@ use super::host::Act;
 use super::{Body, Cap, Model, Scope, Who};
 
 impl Model {
-    pub(super) fn floor(
-        &self,
-        act: Act,
-        who: Who,
-        key: Option<&Key>,
-        body: Option<&Body>,
-    ) -> Result<(), Reason> {
+    pub(super) fn floor(&self, act: Act, who: Who, key: Option<&Key>, body: Option<&Body>) -> Result<(), Reason> {
         if !self.is_live(who) || !self.holds(who, act.cap()) {
             return Err(Reason::DefaultDeny);
         }
@@ -44,6 +38,25 @@ impl Model {
         let changed = self.fold(act, who, &address, body)?;
         if let Some(changed) = &changed {
             self.floor(act, who, key, Some(changed))?;
+        }
+        Ok(changed)
+    }
+
+    /// The same for a reply, whose recipient is the requester (§4.7).
+    pub(crate) fn admit_reply(
+        &self,
+        who: Who,
+        requester: Who,
+        key: &Key,
+        body: &Body,
+    ) -> Result<Option<Body>, Reason> {
+        let own = Key { locale: "session", id: self.agent(who).map(|agent| agent.trace.clone()).unwrap_or_default() };
+        let away = Key { locale: "in_kernel", id: "elsewhere".to_owned() };
+        let home = if requester == who { &own } else { &away };
+        self.floor(Act::Reply, who, Some(home), Some(body))?;
+        let changed = self.fold(Act::Reply, who, &key.text(), Some(body))?;
+        if let Some(changed) = &changed {
+            self.floor(Act::Reply, who, Some(home), Some(changed))?;
         }
         Ok(changed)
     }
