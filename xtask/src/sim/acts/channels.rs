@@ -42,7 +42,7 @@ impl Sim {
         } else {
             endpoint.send_with(&real_key, real, &options)
         };
-        self.real.leak.look("a verdict", &format!("{product:?} {product}"));
+        self.show(who, &format!("{product:?} {product}"));
         verdict(&format!("§4.3: send by {who} to {}", key.text()), &product, model)
     }
 
@@ -93,7 +93,7 @@ impl Sim {
             return Ok(());
         };
         let product = endpoint.publish(&real_key, real);
-        self.real.leak.look("a receipt", &format!("{product:?}"));
+        self.show(who, &format!("{product:?}"));
         verdict(&format!("§4.5: publish by {who} on {}", key.text()), &product.verdict, model.map(|_| ()))?;
         let receipt =
             Receipt { fanout: product.fanout, skipped: product.skipped, dropped: product.dropped };
@@ -164,7 +164,7 @@ impl Sim {
             return Ok(());
         };
         let explained = endpoint.explain(RealAct::Send, &real_key, Some(real));
-        self.real.leak.look("an explanation", &format!("{explained:?} {explained}"));
+        self.show(who, &format!("{explained:?} {explained}"));
         let floor = self.model.admit(crate::sim::model::host::Act::Send, who, Some(&key), Some(&body));
         if let Err(reason) = floor {
             ensure!(

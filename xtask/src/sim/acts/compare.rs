@@ -50,7 +50,7 @@ impl Sim {
                 let Got::Message(msg) = model else {
                     return Err(Fault::new(format!("leased receive by {who}: {guard:?}, the model says {model:?}")));
                 };
-                self.real.leak.look("a guard", &format!("{guard:?}"));
+                self.show(who, &format!("{guard:?}"));
                 let (message, returns) = (guard.message(), guard.message().redeliveries());
                 ensure!(returns == msg.returns, "§4.4: put back {returns} times, the model says {}", msg.returns);
                 self.message(who, message, msg)?;
@@ -67,7 +67,7 @@ impl Sim {
 
     /// A delivery must be what the model says, and only what its receiver may see.
     pub(super) fn delivery(&mut self, who: Who, product: Delivery, missed: u64, model: &Got) -> Step {
-        self.real.leak.look("a delivery", &format!("{product:?}"));
+        self.show(who, &format!("{product:?}"));
         let fits = match (&product, model) {
             (Delivery::Message(message), Got::Message(msg)) => {
                 ensure!(

@@ -126,6 +126,12 @@ impl Sim {
         }
     }
 
+    /// Looks at what an agent is shown.
+    fn show(&self, who: Who, text: &str) {
+        let id = self.model.agent(who).map_or("nobody", |agent| &agent.id);
+        self.real.leak.shown(id, text);
+    }
+
     /// Somebody attached; now and then somebody who no longer is.
     fn agent(&self, n: u8) -> Option<Who> {
         let all = 0..self.model.agents.len();

@@ -66,6 +66,8 @@ impl Sim {
         if self.real.tasks.len() >= 40 {
             return Ok(());
         }
+        // Mostly at a room: where several wait, a wake-up can be passed on.
+        let key = if deadline.is_multiple_of(3) { key } else { key % 3 };
         let (key, real_key) = Self::key(key)?;
         let (rider, cancel, at) = self.rider(deadline);
         let Some(endpoint) = self.real.agents.get(who).cloned() else { return Ok(()) };
@@ -200,7 +202,9 @@ impl Sim {
         if count == 0 {
             return Ok(());
         }
-        let task = self.real.tasks.remove(usize::from(task) % count);
+        // Mostly one that was woken: what it was woken for must reach another.
+        let woken = self.real.tasks.iter().position(Task::is_woken).filter(|_| !task.is_multiple_of(4));
+        let task = self.real.tasks.remove(woken.unwrap_or(usize::from(task) % count));
         if let Some(sub) = task.wait.sub {
             // The subscription went with it.
             self.model.end_sub(sub, "unsubscribed");
