@@ -230,6 +230,11 @@ impl Endpoint {
                 let (sought, unlinked) = self.look(mailbox, incoming, Some((state, cx)));
                 match sought.found {
                     Found::Nothing if begun || !unlinked => {}
+                    // The mailbox was retired for want of use: the wait goes on at the one that takes
+                    // its place, because nobody else's end is this waiter's.
+                    Found::End(End::Close) if begun && !self.core().is_closed() => {
+                        return Poll::Ready((Delivery::Empty, 0));
+                    }
                     Found::End(end) if begun => return Poll::Ready((Delivery::End(end), 0)),
                     found => return Poll::Ready(self.conclude(&call, permit, mailbox, found, unlinked)),
                 }

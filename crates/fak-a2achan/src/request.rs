@@ -162,6 +162,11 @@ impl Endpoint {
                 verdict
             }
             Filling::Late(entry) => {
+                // Not in the requester's books: they may have been closed with it.
+                {
+                    let mut past = self.core().past.lock();
+                    (past.sent, past.dead) = (past.sent + 1, past.dead + 1);
+                }
                 self.core().dead_letters(vec![entry], Cause::Late);
                 cleared.allow(seq)
             }

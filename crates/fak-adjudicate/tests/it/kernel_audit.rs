@@ -229,7 +229,7 @@ fn strangers_share_one_allowance() {
     let stranger = attach(&foreign, "alpha");
     assert_eq!(stranger.principal().incarnation(), alpha.principal().incarnation());
     for _ in 0..60 {
-        let call = ToolCall::new(&stranger, fak_abi::Act::PoolGet);
+        let call = ToolCall::new(&stranger, Act::PoolGet);
         assert!(matches!(fak_abi::Host::admit_any(&*w.kernel, &call), fak_abi::Admission::Refuse(_)));
     }
     assert!(decide(&alpha, "work").is_allow());

@@ -1,8 +1,10 @@
 //! Receiving at once, and in futures that are polled, cancelled and dropped (§4.4, §4.5, §4.11).
 
 use std::task::Poll;
+use std::time::Duration;
 
-use fak_abi::{Cancel, Rider, Timestamp};
+use fak_a2achan::LeasedMessage;
+use fak_abi::{Cancel, Reason, Rider, Timestamp};
 
 use super::Sim;
 use super::compare::{outcome, verdict};
@@ -12,14 +14,19 @@ use crate::sim::model::{Wait, Who};
 use crate::sim::real::task::{Done, Task};
 use crate::sim::rng::Rng;
 
+/// How long a guard lasts, in microseconds.
+fn guard_time(time: u8) -> u64 {
+    u64::from(time) * 50_000 + 1
+}
+
 impl Sim {
     pub(super) fn try_recv(&mut self, agent: u8, key: u8) -> Step {
         let Some(who) = self.agent(agent) else { return Ok(()) };
         let (key, real_key) = Self::key(key)?;
-        let model = self.model.try_recv(who, &key);
+        let model = self.model.try_recv(who, &key, None);
         let Some(endpoint) = self.real.agents.get(who) else { return Ok(()) };
         let product = endpoint.try_recv(&real_key);
-        self.delivery(who, &product, 0, &model)
+        self.delivery(who, product, 0, &model)
             .map_err(|fault| Fault::new(format!("{fault} (try_recv at {})", key.text())))
     }
 
@@ -34,7 +41,27 @@ impl Sim {
         (rider, cancel, at)
     }
 
-    pub(super) fn wait(&mut self, agent: u8, key: u8, deadline: u8) -> Step {
+    pub(super) fn take_answer(&mut self, request: u8) -> Step {
+        let open = (0..).zip(&self.real.asked).filter(|(_, asked)| asked.is_some()).map(|(at, _)| at);
+        let open: Vec<usize> = open.collect();
+        let Some(at) = open.get(usize::from(request) % open.len().max(1)).copied() else { return Ok(()) };
+        let Some(pending) = self.real.asked.get_mut(at).and_then(Option::as_mut) else { return Ok(()) };
+        let product = pending.try_take();
+        let who = self.model.asked.get(at).map_or(0, |asked| asked.who);
+        let model = self.model.take_answer(at);
+        self.delivery(who, product, 0, &model).map_err(|fault| Fault::new(format!("{fault} (§4.7: answer)")))
+    }
+
+    pub(super) fn drop_asked(&mut self, request: u8) -> Step {
+        let at = usize::from(request) % self.real.asked.len().max(1);
+        if let Some(pending) = self.real.asked.get_mut(at).and_then(Option::take) {
+            drop(pending);
+            self.model.drop_asked(at, "cancelled", "late");
+        }
+        Ok(())
+    }
+
+    pub(super) fn wait(&mut self, agent: u8, key: u8, deadline: u8, lease: Option<u8>) -> Step {
         let Some(who) = self.agent(agent) else { return Ok(()) };
         if self.real.tasks.len() >= 40 {
             return Ok(());
@@ -42,10 +69,63 @@ impl Sim {
         let (key, real_key) = Self::key(key)?;
         let (rider, cancel, at) = self.rider(deadline);
         let Some(endpoint) = self.real.agents.get(who).cloned() else { return Ok(()) };
-        let wait =
-            Wait { who, key, sub: None, deadline: at, cancelled: false, begun: None, displaced: false };
-        let future = async move { Done::Recv(endpoint.recv_with(&real_key, &rider).await) };
-        self.real.tasks.push(Task::new(future, cancel, wait));
+        let lease = lease.map(guard_time);
+        let wait = Wait {
+            who,
+            key,
+            sub: None,
+            deadline: at,
+            cancelled: false,
+            begun: None,
+            displaced: false,
+            lease,
+        };
+        let task = match lease.map(Duration::from_micros) {
+            None => {
+                let future = async move { Done::Recv(endpoint.recv_with(&real_key, &rider).await) };
+                Task::new(future, cancel, wait)
+            }
+            Some(lease) => {
+                let future = async move {
+                    Done::Leased(endpoint.recv_leased(&real_key, Some(lease), Some(&rider)).await)
+                };
+                Task::new(future, cancel, wait)
+            }
+        };
+        self.real.tasks.push(task);
+        Ok(())
+    }
+
+    pub(super) fn lease(&mut self, agent: u8, key: u8, time: u8) -> Step {
+        let Some(who) = self.agent(agent) else { return Ok(()) };
+        let (key, real_key) = Self::key(key)?;
+        let lease = guard_time(time);
+        let model = self.model.try_recv(who, &key, Some(lease));
+        let Some(endpoint) = self.real.agents.get(who) else { return Ok(()) };
+        let product = endpoint.try_recv_leased(&real_key, Some(Duration::from_micros(lease)));
+        self.leased(who, product, &model)
+            .map_err(|fault| Fault::new(format!("{fault} (try_recv_leased at {})", key.text())))
+    }
+
+    fn guard(&mut self, guard: u8) -> Option<(usize, LeasedMessage)> {
+        let open = self.real.guards.iter().enumerate().filter(|(_, guard)| guard.is_some()).map(|(at, _)| at);
+        let open: Vec<usize> = open.collect();
+        let at = *open.get(usize::from(guard) % open.len().max(1))?;
+        Some((at, self.real.guards.get_mut(at)?.take()?))
+    }
+
+    /// §4.4: what was acknowledged in time is consumed, once; what was not goes on.
+    pub(super) fn ack(&mut self, guard: u8) -> Step {
+        let Some((at, guard)) = self.guard(guard) else { return Ok(()) };
+        let model = if self.model.ack(at) { Ok(()) } else { Err(Reason::Misroute) };
+        verdict("§4.4: ack", &guard.ack(), model)
+    }
+
+    pub(super) fn give_back(&mut self, guard: u8) -> Step {
+        if let Some((at, guard)) = self.guard(guard) {
+            drop(guard);
+            self.model.drop_guard(at);
+        }
         Ok(())
     }
 
@@ -57,8 +137,16 @@ impl Sim {
             return Ok(());
         };
         let (rider, cancel, deadline) = self.rider(deadline);
-        let wait =
-            Wait { who, key, sub: Some(at), deadline, cancelled: false, begun: None, displaced: false };
+        let wait = Wait {
+            who,
+            key,
+            sub: Some(at),
+            deadline,
+            cancelled: false,
+            begun: None,
+            displaced: false,
+            lease: None,
+        };
         let future = async move {
             let delivery = subscription.recv_with(&rider).await;
             Done::Sub(Box::new(subscription), delivery)
@@ -98,6 +186,11 @@ impl Sim {
             }
             (Poll::Ready(done), _) => {
                 let (delivery, subscription) = match done {
+                    Done::Leased(delivery) => {
+                        return self
+                            .leased(who, delivery, &model)
+                            .map_err(|fault| Fault::new(format!("{fault} ({place})")));
+                    }
                     Done::Recv(delivery) => (delivery, None),
                     Done::Sub(subscription, delivery) => (delivery, Some(subscription)),
                 };
@@ -106,7 +199,7 @@ impl Sim {
                 {
                     *slot = Some(*subscription);
                 }
-                self.delivery(who, &delivery, missed, &model)
+                self.delivery(who, delivery, missed, &model)
                     .map_err(|fault| Fault::new(format!("{fault} ({place})")))
             }
         }
@@ -207,7 +300,7 @@ impl Sim {
         let Some(who) = self.model.subs.get(at).map(|sub| sub.who) else { return Ok(()) };
         let product = subscription.try_recv();
         let (model, missed) = self.model.pull(at, false);
-        self.delivery(who, &product, missed, &model).map_err(|fault| Fault::new(format!("{fault} (pull)")))
+        self.delivery(who, product, missed, &model).map_err(|fault| Fault::new(format!("{fault} (pull)")))
     }
 }
 
@@ -215,7 +308,7 @@ impl crate::sim::model::Model {
     /// Whether a wait would end if it were polled.
     fn could_go_on(&self, wait: &Wait) -> bool {
         let who: Who = wait.who;
-        let Some(epoch) = wait.begun else { return true };
+        let Some((serial, epoch)) = wait.begun else { return true };
         if !self.is_live(who)
             || self.closed
             || wait.displaced
@@ -228,7 +321,8 @@ impl crate::sim::model::Model {
         }
         let Some(mailbox) = self.boxes.get(&wait.key) else { return true };
         let fresh = |expires: Option<u64>| expires.is_none_or(|at| self.now < at);
-        mailbox.epoch != epoch
+        mailbox.serial != serial
+            || mailbox.epoch != epoch
             || mailbox.queue.iter().any(|msg| fresh(msg.expires) && self.would_flow(&msg.body, who))
     }
 }

@@ -5,9 +5,14 @@ pub(crate) mod task;
 
 use std::sync::Arc;
 
-use fak_a2achan::{Addressing, Binding, Bus, BusConfig, Endpoint, Limits, Subscription};
+use fak_a2achan::{
+    Addressing, Binding, Bus, BusConfig, Endpoint, LeasedMessage, Limits, Message, PendingReply, Subscription,
+};
 use fak_abi::{Capability, Id, PrincipalSpec, Ref};
 use fak_adjudicate::{AuditLog, AuditOptions, Kernel, ManualClock, Policy, PolicyRung, Rank};
+
+use fak_comm::{LaneArbiter, Lease};
+use fak_sharedtask::{Domain, Rules, Space, SpaceConfig, StoreConfig, TaskStore};
 
 use self::rungs::{Admitter, Fickle, Leak, Meter, Oracle, State, Watcher};
 use self::task::Task;
@@ -18,6 +23,9 @@ use super::setup::Setup;
 
 /// Where every episode begins.
 pub(crate) const START: u64 = 1_767_225_600_000_000;
+
+const LANES: &str = "[lanes]\nconcurrent = [\"docs\", \"src\", \"guide\"]\nexclusive = [\"abi\"]\n\
+    [lanes.trees]\ndocs = [\"docs/**\"]\nsrc = [\"src/**\"]\nguide = [\"docs/guide/**\"]\nabi = [\"abi/**\"]\n";
 
 /// The product.
 pub(crate) struct World {
@@ -33,7 +41,17 @@ pub(crate) struct World {
     pub(crate) bodies: Vec<Ref>,
     pub(crate) subs: Vec<Option<Subscription>>,
     pub(crate) bindings: Vec<Option<Bound>>,
+    /// One for each guard of the model.
+    pub(crate) guards: Vec<Option<LeasedMessage>>,
     pub(crate) tasks: Vec<Task>,
+    /// One for each request of the model, and requests that were received.
+    pub(crate) asked: Vec<Option<PendingReply>>,
+    pub(crate) inbox: Vec<Message>,
+    pub(crate) space: Space,
+    pub(crate) store: TaskStore,
+    pub(crate) arbiter: Arc<LaneArbiter>,
+    /// Every token that was ever granted.
+    pub(crate) tokens: Vec<Lease>,
 }
 
 /// A binding, with what the model knows it by.
@@ -74,6 +92,14 @@ impl World {
             ..BusConfig::default()
         };
         let bus = Bus::new(config).map_err(broken)?;
+        let space = Space::new(SpaceConfig::default());
+        let domain = |id: &str| Id::new(id).map(Some).map_err(broken);
+        let store = TaskStore::new(StoreConfig {
+            domain: Domain { fleet: domain("f0")?, tenant: domain("t0")? },
+            rules: Rules { max_scope: fak_abi::ShareScope::Tenant, ..Rules::default() },
+            ..StoreConfig::default()
+        });
+        let arbiter = Arc::new(LaneArbiter::new(LANES.parse().map_err(broken)?));
         let start = fak_abi::Timestamp::from_micros(START);
         let clock = ManualClock::at(start);
         let state = Arc::new(State::default());
@@ -84,6 +110,9 @@ impl World {
         let mut builder = Kernel::builder()
             .time(Arc::new(clock.clone()))
             .driver(bus.driver())
+            .driver(space.driver())
+            .driver(store.driver())
+            .driver(Arc::clone(&arbiter) as _)
             .audit(Arc::new(audit))
             .emitter(Watcher { leak: Arc::clone(&leak), state: Arc::clone(&state) })
             .witness(Oracle)
@@ -115,7 +144,14 @@ impl World {
             bodies: Vec::new(),
             subs: Vec::new(),
             bindings: Vec::new(),
+            guards: Vec::new(),
             tasks: Vec::new(),
+            asked: Vec::new(),
+            inbox: Vec::new(),
+            space,
+            store,
+            arbiter,
+            tokens: Vec::new(),
         })
     }
 
