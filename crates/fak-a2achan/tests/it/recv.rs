@@ -306,6 +306,26 @@ fn detaching_ends_a_wait_for_room() {
     assert_eq!(wait.ready().reason(), Some(Reason::DefaultDeny));
 }
 
+/// §4.4, §4.11: a wait ends for reasons of its own. Whoever made the mailbox may go meanwhile.
+#[test]
+fn a_wait_outlives_whoever_made_the_mailbox() {
+    let world = World::new();
+    let (alpha, bravo, carol) = (world.agent("alpha"), world.agent("bravo"), world.agent("carol"));
+    let at = key("in_kernel:w");
+    allowed(&alpha.send(&at, &shared(&alpha, "x")));
+    drop(message(carol.try_recv(&at)));
+    let mut wait = Hand::new(bravo.recv(&at));
+    wait.pending();
+    // Woken, but somebody else is faster; then the mailbox has no use and no maker.
+    allowed(&alpha.send(&at, &shared(&alpha, "y")));
+    assert_eq!(wait.wakes(), 1);
+    drop(message(carol.try_recv(&at)));
+    world.kernel.detach(&id("alpha")).unwrap();
+    wait.pending();
+    allowed(&carol.send(&at, &shared(&carol, "z")));
+    assert_eq!(text(&bravo, message(wait.ready()).body()), "z");
+}
+
 /// Detaches the actor while its act is being judged.
 #[derive(Default)]
 struct Late(std::sync::OnceLock<std::sync::Weak<fak_adjudicate::Kernel>>);
@@ -334,24 +354,4 @@ fn a_wait_that_begins_too_late_ends() {
     let at = key("in_kernel:work");
     world.bus.open(&at);
     assert!(matches!(Hand::new(alpha.recv(&at)).ready(), Delivery::End(End::Detach)));
-}
-
-/// §4.4, §4.11: a wait ends for reasons of its own. Whoever made the mailbox may go meanwhile.
-#[test]
-fn a_wait_outlives_whoever_made_the_mailbox() {
-    let world = World::new();
-    let (alpha, bravo, carol) = (world.agent("alpha"), world.agent("bravo"), world.agent("carol"));
-    let at = key("in_kernel:w");
-    allowed(&alpha.send(&at, &shared(&alpha, "x")));
-    drop(message(carol.try_recv(&at)));
-    let mut wait = Hand::new(bravo.recv(&at));
-    wait.pending();
-    // Woken, but somebody else is faster; then the mailbox has no use and no maker.
-    allowed(&alpha.send(&at, &shared(&alpha, "y")));
-    assert_eq!(wait.wakes(), 1);
-    drop(message(carol.try_recv(&at)));
-    world.kernel.detach(&id("alpha")).unwrap();
-    wait.pending();
-    allowed(&carol.send(&at, &shared(&carol, "z")));
-    assert_eq!(text(&bravo, message(wait.ready()).body()), "z");
 }
