@@ -196,7 +196,8 @@ impl Sim {
 
     fn mood(&mut self, rung: u8, mood: u8) -> Step {
         let (at, code) = (usize::from(rung) % FICKLE.len(), mood % 11);
-        if let (Some(model), Some(real)) = (self.model.host.moods.get_mut(at), self.real.state.moods.get(at)) {
+        if let (Some(model), Some(real)) = (self.model.host.moods.get_mut(at), self.real.state.moods.get(at))
+        {
             *model = Mood::of(code);
             real.store(code, std::sync::atomic::Ordering::Relaxed);
         }

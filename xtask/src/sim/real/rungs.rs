@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use fak_abi::{
-    Adjudicator, Claim, Desk, Emitter, Event, EventKinds, Id, Opinion, Reason, Ref, ResultAdmitter, RungName, Site,
-    Testimony, ToolCall, ToolScope, WitnessResolver,
+    Adjudicator, Claim, Desk, Emitter, Event, EventKinds, Id, Opinion, Reason, Ref, ResultAdmitter, RungName,
+    Site, Testimony, ToolCall, ToolScope, WitnessResolver,
 };
 
 use crate::sim::model::host::{Door, FICKLE, Mood};
@@ -166,7 +166,10 @@ impl Leak {
     /// Looks for a body's mark in text that anybody may read.
     pub(crate) fn look(&self, place: &str, text: &str) {
         if text.contains(MARK) {
-            self.0.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert_with(|| format!("{place}: {text}"));
+            self.0
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .get_or_insert_with(|| format!("{place}: {text}"));
         }
     }
 
