@@ -97,3 +97,38 @@ fn a_detached_holder_loses_its_leases() {
     assert_eq!(text(&alpha, message(alpha.try_recv(&at)).body()), "1");
     assert!(world.bus.stats().is_conserved());
 }
+
+/// A clock without a timer: nothing happens when an instant comes, only when somebody looks.
+struct Untimed(fak_adjudicate::ManualClock);
+
+impl fak_abi::Clock for Untimed {
+    fn now(&self) -> fak_abi::Timestamp {
+        self.0.now()
+    }
+}
+
+impl fak_abi::Timer for Untimed {
+    fn wake_at(&self, _: fak_abi::Timestamp, _: std::task::Waker) -> fak_abi::WakeUp {
+        fak_abi::WakeUp::done()
+    }
+}
+
+/// §4.4: now ≥ receipt + deadline, whatever the timer does.
+#[test]
+fn a_late_ack_is_refused_without_any_timer() {
+    let clock = fak_adjudicate::ManualClock::at("2026-01-01T00:00:00Z".parse().unwrap());
+    let untimed = std::sync::Arc::new(Untimed(clock.clone()));
+    let world = World::with(BusConfig::default(), |b| b.time(untimed));
+    let (alpha, bravo) = (world.agent("alpha"), world.agent("bravo"));
+    let at = key("in_kernel:jobs");
+    allowed(&alpha.send(&at, &shared(&alpha, "job")));
+    let job = leased(bravo.try_recv_leased(&at, Some(Duration::from_millis(1))));
+    clock.advance(Duration::from_millis(1));
+    denied(&job.ack(), Reason::Misroute, "a2achan/lease-over");
+    // Whoever looks puts back what is due.
+    let job = leased(bravo.try_recv_leased(&at, Some(Duration::from_millis(1))));
+    clock.advance(Duration::from_millis(1));
+    assert_eq!(text(&alpha, message(alpha.try_recv(&at)).body()), "job");
+    drop(job);
+    assert!(world.bus.stats().is_conserved());
+}

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use fak_a2achan::{BusConfig, Delivery, End, RequestOptions, SendOptions};
-use fak_abi::{ChannelKey, Locale, Reason, Rider};
+use fak_abi::{ChannelKey, Locale, PrincipalSpec, Reason, Rider, ShareScope};
 use fak_adjudicate::Rank;
 
 use crate::support::*;
@@ -197,4 +197,41 @@ fn an_answer_to_a_requester_that_is_gone_is_in_the_books() {
     assert_eq!((tally.sent, tally.received, tally.dead), (2, 1, 1));
     assert_eq!(world.bus.dead_letters().len(), 1);
     drop(asked);
+}
+
+/// §4.3 row 8: a reply inbox is bound to its requester.
+#[test]
+fn an_answer_must_be_readable_by_the_requester() {
+    let world = World::new();
+    let alpha = world.agent("alpha");
+    let both = PrincipalSpec::agent(id("bravo")).fleet(id("f1")).tenant(id("acme")).caps(caps());
+    let bravo = world.spec(both);
+    let at = key("in_kernel:bravo");
+    let _pending = alpha.request(&at, &shared(&alpha, "?"), &RequestOptions::default()).allowed().unwrap();
+    let request = message(bravo.try_recv(&at));
+    let tenants = bravo.agent().widen(&private(&bravo, "!"), ShareScope::Tenant).allowed().unwrap();
+    denied(&bravo.reply(&request, &tenants), Reason::TrustViolation, "a2achan/reply-unreadable");
+    allowed(&bravo.reply(&request, &shared(&bravo, "!")));
+}
+
+/// §2.3: detaching ends the wait for an answer and buries what came.
+#[test]
+fn detaching_ends_requests() {
+    let world = World::new();
+    let (alpha, bravo) = (world.agent("alpha"), world.agent("bravo"));
+    let at = key("in_kernel:bravo");
+    let ask = || alpha.request(&at, &shared(&alpha, "?"), &RequestOptions::default()).allowed().unwrap();
+    let (mut waiting, answered) = (ask(), ask());
+    let requests = [message(bravo.try_recv(&at)), message(bravo.try_recv(&at))];
+    allowed(&bravo.reply(&requests[1], &shared(&bravo, "!")));
+    let mut wait = Hand::new(waiting.wait());
+    wait.pending();
+    world.kernel.detach(&id("alpha")).unwrap();
+    assert_eq!(wait.wakes(), 1);
+    assert!(matches!(wait.ready(), Delivery::End(End::Detach)));
+    assert_eq!(world.bus.dead_letters()[0].cause.name(), "detached");
+    allowed(&bravo.reply(&requests[0], &shared(&bravo, "!")));
+    assert_eq!(world.bus.dead_letters()[1].cause.name(), "late");
+    drop(answered);
+    assert!(world.bus.stats().is_conserved());
 }
