@@ -37,7 +37,9 @@ impl Endpoint {
             Ownership::Session(owner) | Ownership::Reserved(owner) if !Arc::ptr_eq(&owner, self.me()) => {
                 Some(refusal(Reason::TrustViolation, sites::BIND_RESERVED))
             }
-            Ownership::ActOnly => Some(refusal(Reason::TrustViolation, sites::ACT_ONLY)),
+            Ownership::ActOnly(owner) if !Arc::ptr_eq(&owner, self.me()) => {
+                Some(refusal(Reason::TrustViolation, sites::ACT_ONLY))
+            }
             _ if core.is_closed() => Some(refusal(Reason::Misroute, sites::CLOSED)),
             _ => None,
         };

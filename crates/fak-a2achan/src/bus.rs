@@ -7,7 +7,7 @@ use std::sync::Arc;
 use fak_abi::{AgentHandle, ChannelKey, Driver, OwnedAddress};
 
 use crate::config::{BusConfig, ConfigError};
-use crate::core::{Core, Ownership};
+use crate::core::Core;
 use crate::delivery::End;
 use crate::driver::BusDriver;
 use crate::endpoint::Endpoint;
@@ -63,7 +63,7 @@ impl Bus {
     /// Declares a key (§4.3 row 9). Returns whether it is new. The correction, ack and status keys
     /// of an attached principal are for those acts alone and are not opened (§4.9).
     pub fn open(&self, key: &ChannelKey) -> bool {
-        if matches!(self.0.ownership(key), Ownership::ActOnly) {
+        if self.0.act_only(key).is_some() {
             return false;
         }
         let is_new = !self.0.boxes.contains_key(key);
@@ -100,6 +100,7 @@ impl Bus {
     /// What became of every message (§4.10). Linear in the number of channels.
     #[must_use]
     pub fn stats(&self) -> Tally {
+        self.0.sweep_all();
         let core = &self.0;
         let mut sum = *core.past.lock();
         core.boxes.iter().for_each(|entry| sum += entry.value().tally());
@@ -112,6 +113,7 @@ impl Bus {
     /// Every channel, in the order of their names.
     #[must_use]
     pub fn depths(&self) -> Vec<Depth> {
+        self.0.sweep_all();
         let mut depths: Vec<_> = self
             .0
             .boxes
@@ -129,6 +131,7 @@ impl Bus {
     /// Messages that could not be delivered, oldest first, as far as they are kept.
     #[must_use]
     pub fn dead_letters(&self) -> Vec<DeadLetter> {
+        self.0.sweep_all();
         self.0.dead.lock().iter().cloned().collect()
     }
 

@@ -226,9 +226,12 @@ impl Endpoint {
             if deadline.is_some_and(|deadline| self.core().now() >= deadline) {
                 return Poll::Ready(false);
             }
-            if wait.state.timer.is_none()
-                && let (Some(deadline), Some(link)) = (deadline, self.core().link())
-            {
+            // Detached while the waker was being left: nobody wakes it any more.
+            if !self.me().is_attached() {
+                return Poll::Ready(true);
+            }
+            // Anew at each poll: the task that waits may have changed since the last.
+            if let (Some(deadline), Some(link)) = (deadline, self.core().link()) {
                 let waker: Waker = cx.waker().clone();
                 wait.state.timer = Some(link.timer().wake_at(deadline, waker));
             }

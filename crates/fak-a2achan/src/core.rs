@@ -68,7 +68,7 @@ pub(crate) enum Ownership {
     /// A principal's own id, or a window it minted: reserved for it.
     Reserved(Arc<Principal>),
     /// A correction, ack or status key of an attached principal: for that act only.
-    ActOnly,
+    ActOnly(Arc<Principal>),
 }
 
 impl Core {
@@ -171,13 +171,20 @@ impl Core {
                 if let Some(owner) = self.attached(id) {
                     return Ownership::Reserved(owner);
                 }
-                let act_only = [CORRECTION, ACK, STATUS]
-                    .iter()
-                    .filter_map(|prefix| id.strip_prefix(prefix))
-                    .any(|id| self.accounts.contains_key(id));
-                if act_only { Ownership::ActOnly } else { Ownership::Free }
+                self.act_only(key).map_or(Ownership::Free, Ownership::ActOnly)
             }
         }
+    }
+
+    /// The principal of whose corrections, acknowledgements or statuses this is the key: it accepts
+    /// that act alone, whether or not there is a mailbox (§4.9).
+    #[inline]
+    pub(crate) fn act_only(&self, key: &ChannelKey) -> Option<Arc<Principal>> {
+        if key.locale() != Locale::InKernel {
+            return None;
+        }
+        let of = |prefix: &&str| key.id().strip_prefix(*prefix).and_then(|id| self.attached(id));
+        [CORRECTION, ACK, STATUS].iter().find_map(of)
     }
 
     /// The sender's own key (§4.3): a private body may be sent there.
@@ -228,7 +235,7 @@ impl Core {
         if self.is_closed() {
             return refuse(Reason::Misroute, sites::CLOSED);
         }
-        if matches!(self.ownership(key), Ownership::ActOnly) {
+        if self.act_only(key).is_some_and(|owner| !Arc::ptr_eq(&owner, account.principal())) {
             return refuse(Reason::TrustViolation, sites::ACT_ONLY);
         }
         if self.config.addressing == Addressing::Declared && !self.is_known(key) {
@@ -252,7 +259,11 @@ impl Core {
             match self.ownership(key) {
                 Ownership::Session(owner) => drop(mailbox.reserve_for(&owner, true)),
                 Ownership::Reserved(owner) => drop(mailbox.reserve_for(&owner, false)),
-                Ownership::Free | Ownership::ActOnly => {}
+                Ownership::ActOnly(owner) => {
+                    mailbox.set_act_only();
+                    drop(mailbox.reserve_for(&owner, false));
+                }
+                Ownership::Free => {}
             }
             Arc::new(mailbox)
         }));
@@ -296,6 +307,18 @@ impl Core {
     pub(crate) fn bury(&self, mut purge: Purge, cause: Cause) {
         purge.wake();
         self.dead_letters(std::mem::take(&mut purge.entries), cause);
+    }
+
+    /// Makes dead letters of what has expired in a mailbox, so that it stands in nobody's way.
+    pub(crate) fn sweep(&self, mailbox: &Mailbox) {
+        self.bury(mailbox.expire(self.now()), Cause::Expire);
+    }
+
+    /// As [`Core::sweep`], for every mailbox: what the host is told is as of now.
+    pub(crate) fn sweep_all(&self) {
+        let timed: Vec<_> =
+            self.boxes.iter().filter(|it| it.value().is_timed()).map(|it| Arc::clone(it.value())).collect();
+        timed.iter().for_each(|mailbox| self.sweep(mailbox));
     }
 
     pub(crate) fn dead_letters(&self, entries: Vec<Entry>, cause: Cause) {

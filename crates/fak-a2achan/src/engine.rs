@@ -33,13 +33,14 @@ struct Slot {
     sender: Arc<Account>,
     member: Arc<Principal>,
     route: Arc<Route>,
+    bytes: usize,
     filled: bool,
 }
 
 impl Drop for Slot {
     fn drop(&mut self) {
         if !self.filled {
-            self.inbox.unreserve();
+            self.inbox.unreserve(&self.route, self.bytes);
         }
     }
 }
@@ -55,7 +56,7 @@ impl Core {
     ) -> Option<Arc<Mailbox>> {
         member.inbox(InboxName::Group(group.clone()), maker, || {
             let to = Arc::new(OwnedAddress::Group(group.clone(), rank));
-            let inbox = Mailbox::new(to, self.private(Arc::clone(maker)));
+            let inbox = Mailbox::new(to, self.shape(Some(Arc::clone(maker))));
             drop(inbox.reserve_for(member.principal(), true));
             inbox
         })
@@ -84,7 +85,7 @@ impl Inboxes {
             Block::Bytes => (Reason::RateLimited, sites::BYTES),
         })?;
         let member = Arc::clone(member);
-        Ok(Slot { inbox, sender, member, route, filled: false })
+        Ok(Slot { inbox, sender, member, route, bytes: body.len(), filled: false })
     }
 }
 

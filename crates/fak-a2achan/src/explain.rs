@@ -69,7 +69,7 @@ impl Endpoint {
         let others = |owner: &Arc<Principal>| !Arc::ptr_eq(owner, self.me());
         match act {
             Act::Send | Act::Request | Act::Publish => {
-                if matches!(core.ownership(key), Ownership::ActOnly) {
+                if core.act_only(key).is_some() {
                     return refused(Reason::TrustViolation, sites::ACT_ONLY);
                 }
                 let owner = mailbox.as_ref().map_or_else(|| core.session_owner(key), |it| it.recipient());
@@ -92,13 +92,18 @@ impl Endpoint {
             }
             Act::Recv | Act::RecvLeased => {
                 let only = mailbox.as_ref().and_then(|mailbox| mailbox.only());
-                only.filter(others).and_then(|_| refused(Reason::TrustViolation, sites::NOT_RECEIVER))
+                if only.is_some_and(|only| others(&only)) {
+                    return refused(Reason::TrustViolation, sites::NOT_RECEIVER);
+                }
+                self.not_mine(key).and_then(|site| refused(Reason::TrustViolation, site))
             }
             Act::Bind => match core.ownership(key) {
                 Ownership::Session(owner) | Ownership::Reserved(owner) if others(&owner) => {
                     refused(Reason::TrustViolation, sites::BIND_RESERVED)
                 }
-                Ownership::ActOnly => refused(Reason::TrustViolation, sites::ACT_ONLY),
+                Ownership::ActOnly(owner) if others(&owner) => {
+                    refused(Reason::TrustViolation, sites::ACT_ONLY)
+                }
                 _ => mailbox
                     .and_then(|mailbox| mailbox.binder())
                     .filter(others)

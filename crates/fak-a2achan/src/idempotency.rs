@@ -4,7 +4,7 @@
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
-use fak_abi::{Act, Cleared, Digest, Event, EventKind, Id, OwnedAddress, Ref, ShareScope, ToolCall, Verdict};
+use fak_abi::{Act, Digest, Id, OwnedAddress, Ref, ShareScope, ToolCall};
 use parking_lot::Mutex;
 
 use crate::endpoint::Endpoint;
@@ -100,21 +100,5 @@ impl Endpoint {
             memory.remember(key, print, *seq, limit);
         }
         Ok(placed)
-    }
-
-    /// The first outcome once more, audited as a replay.
-    #[cold]
-    pub(crate) fn replay(&self, cleared: Cleared<'_>, seq: u64) -> Verdict {
-        let verdict = cleared.allow(seq);
-        if let Some(host) = self.core().host() {
-            host.note(&Event {
-                seq,
-                principal: Some(self.me()),
-                verdict: Some(&verdict),
-                cause: "replay",
-                ..Event::new(EventKind::Decide, self.core().now())
-            });
-        }
-        verdict
     }
 }

@@ -5,7 +5,6 @@ use std::collections::HashSet;
 use fak_abi::{Act, Address, ChannelKey, Principal, Reason, Ref, Rider, ToolCall, Verdict};
 
 use crate::config::Addressing;
-use crate::core::Ownership;
 use crate::endpoint::Endpoint;
 use crate::send::refusal;
 use crate::sites;
@@ -55,7 +54,7 @@ impl Endpoint {
             Some(refusal(Reason::Misroute, sites::CLOSED))
         } else if core.config.addressing == Addressing::Declared && !core.is_known(topic) {
             Some(refusal(Reason::Misroute, sites::UNDECLARED))
-        } else if matches!(core.ownership(topic), Ownership::ActOnly) {
+        } else if core.act_only(topic).is_some() {
             Some(refusal(Reason::TrustViolation, sites::ACT_ONLY))
         } else {
             None

@@ -91,12 +91,12 @@ impl Endpoint {
     }
 
     /// Why this agent may not receive at a key that has no mailbox yet, if it may not.
-    fn not_mine(&self, key: &ChannelKey) -> Option<SiteInfo> {
+    pub(crate) fn not_mine(&self, key: &ChannelKey) -> Option<SiteInfo> {
         match self.core().ownership(key) {
             Ownership::Session(owner) | Ownership::Reserved(owner) => {
                 (!Arc::ptr_eq(&owner, self.me())).then_some(sites::NOT_RECEIVER)
             }
-            Ownership::ActOnly => Some(sites::ACT_ONLY),
+            Ownership::ActOnly(owner) => (!Arc::ptr_eq(&owner, self.me())).then_some(sites::ACT_ONLY),
             Ownership::Free => None,
         }
     }
@@ -230,6 +230,11 @@ impl Endpoint {
                 let (sought, unlinked) = self.look(mailbox, incoming, Some((state, cx)));
                 match sought.found {
                     Found::Nothing if begun || !unlinked => {}
+                    // The mailbox was retired for want of use: the wait goes on at the one that takes
+                    // its place, because nobody else's end is this waiter's.
+                    Found::End(End::Close) if begun && !self.core().is_closed() => {
+                        return Poll::Ready((Delivery::Empty, 0));
+                    }
                     Found::End(end) if begun => return Poll::Ready((Delivery::End(end), 0)),
                     found => return Poll::Ready(self.conclude(&call, permit, mailbox, found, unlinked)),
                 }
@@ -249,8 +254,8 @@ impl Endpoint {
         if !self.me().is_attached() {
             return Poll::Ready((Delivery::End(End::Detach), 0));
         }
-        if state.timer.is_none()
-            && let Some(deadline) = incoming.rider.and_then(|rider| rider.deadline)
+        // Anew at each poll: the task that waits may have changed since the last.
+        if let Some(deadline) = incoming.rider.and_then(|rider| rider.deadline)
             && let Some(link) = self.core().link()
         {
             state.timer = Some(link.timer().wake_at(deadline, cx.waker().clone()));

@@ -162,6 +162,11 @@ impl Endpoint {
                 verdict
             }
             Filling::Late(entry) => {
+                // Not in the requester's books: they may have been closed with it.
+                {
+                    let mut past = self.core().past.lock();
+                    (past.sent, past.dead) = (past.sent + 1, past.dead + 1);
+                }
                 self.core().dead_letters(vec![entry], Cause::Late);
                 cleared.allow(seq)
             }
@@ -311,8 +316,8 @@ impl Wait<'_> {
             return Poll::Ready(delivery);
         }
         *begun = true;
-        if timer.is_none()
-            && let Some(deadline) = pending.slot.deadline()
+        // Anew at each poll: the task that waits may have changed since the last.
+        if let Some(deadline) = pending.slot.deadline()
             && let Some(link) = pending.endpoint.core().link()
         {
             *timer = Some(link.timer().wake_at(deadline, cx.waker().clone()));

@@ -76,6 +76,12 @@ impl Route {
         self.queued_bytes().saturating_add(bytes) <= self.allowance() || account.allow(self, bytes)
     }
 
+    /// Takes back what entered by a reservation. Under the mailbox's input lock.
+    pub(crate) fn unenter(&self, bytes: usize) {
+        add(&self.messages_in, 1_u64.wrapping_neg());
+        add(&self.bytes_in, (bytes as u64).wrapping_neg());
+    }
+
     /// Under the input lock: a message came in.
     pub(crate) fn enter(&self, bytes: usize) {
         add(&self.messages_in, 1);

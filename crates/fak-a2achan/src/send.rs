@@ -97,7 +97,7 @@ impl Endpoint {
         route: Option<&Arc<Route>>,
     ) -> Option<Verdict> {
         let (account, link) = (self.account()?, self.core().link()?);
-        if mailbox.is_bound() {
+        if !mailbox.is_plain() {
             return None;
         }
         let call = ToolCall::new(self.agent(), Act::Send).args(body).address(Address::Channel(key));
@@ -173,6 +173,10 @@ impl Endpoint {
         let (Some(account), Some(link)) = (self.account(), self.core().link()) else {
             return Placing::Done(self.refuse(permit, refusal(Reason::TrustViolation, sites::FOREIGN)), 0);
         };
+        // A mailbox there may be the host's doing, or its owner's: that changes nothing (§4.9).
+        if self.core().act_only(out.key).is_some() {
+            return Placing::Done(self.refuse(permit, refusal(Reason::TrustViolation, sites::ACT_ONLY)), 0);
+        }
         let print = match out.idempotency {
             None => None,
             Some(key) => {
@@ -181,7 +185,7 @@ impl Endpoint {
                     Recall::Fresh => Some((key, print)),
                     Recall::Same(seq) => {
                         return match self.charge(permit) {
-                            Ok(cleared) => Placing::Done(self.replay(cleared, seq), seq),
+                            Ok(cleared) => Placing::Done(cleared.repeat(seq), seq),
                             Err(verdict) => Placing::Done(verdict, 0),
                         };
                     }
@@ -251,6 +255,7 @@ impl Endpoint {
         numbers: &Sequence,
     ) -> Placing {
         let offer = spot.offer(permit.transformed().unwrap_or(out.body));
+        let bytes = offer.body.len();
         let route = match spot.mailbox.reserve(&offer) {
             Ok(route) => route,
             Err(block @ (Block::Move | Block::End)) if !self.is_final(block) => return Placing::Again,
@@ -260,7 +265,7 @@ impl Endpoint {
         let cleared = match self.charge(permit) {
             Ok(cleared) => cleared,
             Err(verdict) => {
-                spot.mailbox.unreserve();
+                spot.mailbox.unreserve(&route, bytes);
                 return Placing::Done(verdict, 0);
             }
         };
@@ -271,7 +276,7 @@ impl Endpoint {
             Some((key, print)) => match self.remember(key, print, place) {
                 Ok(placed) => placed,
                 Err(recall) => {
-                    spot.mailbox.unreserve();
+                    spot.mailbox.unreserve(&route, bytes);
                     return self.repeated(cleared, recall);
                 }
             },
@@ -326,7 +331,7 @@ impl Endpoint {
     #[cold]
     fn repeated(&self, cleared: Cleared<'_>, recall: Recall) -> Placing {
         match recall {
-            Recall::Same(seq) => Placing::Done(self.replay(cleared, seq), seq),
+            Recall::Same(seq) => Placing::Done(cleared.repeat(seq), seq),
             Recall::Other | Recall::Fresh => {
                 Placing::Done(self.revoke(cleared, refusal(Reason::Malformed, sites::KEY_REUSED)), 0)
             }

@@ -4,8 +4,10 @@ use std::fmt;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
+use dashmap::Entry as Place;
 use fak_abi::{Act, Address, ChannelKey, Outcome, Permit, Reason, Rider, ToolCall, Verdict, WakeUp};
 
+use crate::config::Addressing;
 use crate::core::Core;
 use crate::delivery::{Delivery, End};
 use crate::endpoint::Endpoint;
@@ -51,10 +53,20 @@ impl Endpoint {
         };
         // The entry stays locked while the subscription is added, so that an emptied topic cannot
         // be forgotten in between.
-        let (listed, inbox) = {
-            let entry =
-                core.topics.entry(topic.clone()).or_insert_with(|| Arc::new(Topic::new(topic.clone())));
-            (Arc::clone(&entry), entry.subscribe(self.me(), core.config.capacity))
+        let added = {
+            let listed = match core.topics.entry(topic.clone()) {
+                Place::Occupied(entry) => Some(entry.into_ref()),
+                // Where addressing is declared a topic outlives its subscriptions: it counts as a
+                // mailbox of whoever made it known.
+                Place::Vacant(entry) => (core.config.addressing == Addressing::Open
+                    || account.mailboxes.take(account.limits().mailboxes))
+                .then(|| entry.insert(Arc::new(Topic::new(topic.clone())))),
+            };
+            listed.map(|listed| (Arc::clone(&listed), listed.subscribe(self.me(), core.config.capacity)))
+        };
+        let Some((listed, inbox)) = added else {
+            account.subscriptions.give();
+            return Outcome::Refuse(self.revoke(cleared, refusal(Reason::RateLimited, sites::MAILBOXES)));
         };
         let subscription = Subscription { endpoint: self.clone(), topic: listed, inbox, open: true };
         if !self.me().is_attached() {
@@ -74,7 +86,7 @@ impl Core {
         if let Some(account) = self.account(inbox.subscriber()) {
             account.subscriptions.give();
         }
-        if is_empty && self.config.addressing == crate::config::Addressing::Open {
+        if is_empty && self.config.addressing == Addressing::Open {
             let gone = self.topics.remove_if(topic.key(), |_, listed| {
                 Arc::ptr_eq(listed, topic) && listed.has_no_subscribers()
             });
@@ -262,8 +274,8 @@ impl Pause<'_> {
             }
             self.begun = true;
         }
-        if self.timer.is_none()
-            && let Some(deadline) = rider.deadline
+        // Anew at each poll: the task that waits may have changed since the last.
+        if let Some(deadline) = rider.deadline
             && let Some(link) = endpoint.core().link()
         {
             self.timer = Some(link.timer().wake_at(deadline, cx.waker().clone()));

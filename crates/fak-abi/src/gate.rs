@@ -205,6 +205,11 @@ pub trait Settle: Send + Sync {
     /// The act is over: audited with its final verdict.
     fn settle(&self, call: &ToolCall<'_>, verdict: &Verdict, seq: u64, slot: AuditSlot);
 
+    /// As [`Settle::settle`], for an act that repeats the one of that number (§4.13).
+    fn repeat(&self, call: &ToolCall<'_>, verdict: &Verdict, seq: u64, slot: AuditSlot) {
+        self.settle(call, verdict, seq, slot);
+    }
+
     /// The act was given up before it happened; gives the slot back. No entry.
     fn release(&self, slot: AuditSlot);
 }
@@ -355,6 +360,17 @@ impl Cleared<'_> {
     pub fn allow(mut self, seq: u64) -> Verdict {
         let verdict = Verdict::allow(self.0.by);
         self.0.close(&verdict, seq);
+        verdict
+    }
+
+    /// The first outcome once more: audited as a replay of the act of that number (§4.13), by one
+    /// entry.
+    pub fn repeat(mut self, seq: u64) -> Verdict {
+        let verdict = Verdict::allow(self.0.by);
+        self.0.open = false;
+        if self.0.needs.observed {
+            self.0.settle.repeat(&self.0.effective(), &verdict, seq, self.0.slot);
+        }
         verdict
     }
 

@@ -82,6 +82,11 @@ impl Gate for Kernel {
             Charge::Cleared(cleared) => {
                 let verdict = cleared.allow(seq);
                 self.pending.fill(seq, Admitted { call: owned, claim });
+                // A detach that came between the fold and the reservation has forgotten what there
+                // was before it.
+                if !call.principal().is_attached() {
+                    self.pending.forget(call.principal());
+                }
                 refused(verdict)
             }
         }

@@ -78,6 +78,9 @@ impl Kernel {
     pub(crate) fn assemble(parts: Assembly) -> Self {
         let Assembly { chains, roll, engines, drivers, witnesses, emitters, edges, audit, pending, .. } =
             parts;
+        if let Some(audit) = &audit {
+            audit.adopt(roll.seal.tag());
+        }
         let wanted = emitters.iter().fold(EventKinds::NONE, |set, emitter| set.or(emitter.kinds()));
         Self {
             chains,
@@ -213,7 +216,8 @@ impl Kernel {
         }
         match call.tool() {
             Tool::Act(act) => self.seal().acted(principal, act),
-            Tool::Outside(token) if token.tag() != self.seal().tag() => return None,
+            // The name of an act is that act, with its floor, or nothing.
+            Tool::Outside(token) if token.tag() != self.seal().tag() || token.act().is_some() => return None,
             Tool::Outside(_) => {}
         }
         if call.has_rider() && self.is_over(call) {
@@ -340,6 +344,29 @@ impl Kernel {
 }
 
 /// An event about an act.
+impl Kernel {
+    fn settle_as(
+        &self,
+        cause: &'static str,
+        call: &ToolCall<'_>,
+        verdict: &Verdict,
+        seq: u64,
+        slot: AuditSlot,
+    ) {
+        let seq = if seq == 0 { self.next_seq() } else { seq };
+        let decided = about(call, EventKind::Decide, self.clock.now(), seq);
+        let event = Event { verdict: Some(verdict), cause, ..decided };
+        match (&self.audit, slot) {
+            (Some(audit), AuditSlot::Reserved) => audit.record(&event),
+            (Some(audit), AuditSlot::None) => audit.note(&event),
+            (None, _) => {}
+        }
+        if self.wanted.holds(EventKind::Decide) {
+            self.deliver(&event);
+        }
+    }
+}
+
 fn about<'a>(call: &ToolCall<'a>, kind: EventKind, at: Timestamp, seq: u64) -> Event<'a> {
     Event {
         seq,
@@ -383,17 +410,11 @@ impl Settle for Kernel {
     }
 
     fn settle(&self, call: &ToolCall<'_>, verdict: &Verdict, seq: u64, slot: AuditSlot) {
-        let seq = if seq == 0 { self.next_seq() } else { seq };
-        let decided = about(call, EventKind::Decide, self.clock.now(), seq);
-        let event = Event { verdict: Some(verdict), ..decided };
-        match (&self.audit, slot) {
-            (Some(audit), AuditSlot::Reserved) => audit.record(&event),
-            (Some(audit), AuditSlot::None) => audit.note(&event),
-            (None, _) => {}
-        }
-        if self.wanted.holds(EventKind::Decide) {
-            self.deliver(&event);
-        }
+        self.settle_as("", call, verdict, seq, slot);
+    }
+
+    fn repeat(&self, call: &ToolCall<'_>, verdict: &Verdict, seq: u64, slot: AuditSlot) {
+        self.settle_as("replay", call, verdict, seq, slot);
     }
 
     fn release(&self, slot: AuditSlot) {

@@ -9,8 +9,8 @@ use std::num::NonZeroUsize;
 use std::sync::{Arc, OnceLock};
 
 use fak_abi::{
-    Act, Adjudicator, Admission, AgentHandle, CapSet, Capability, Charge, Digest, Driver, DriverLink, Host,
-    InstallError, Outcome, Principal, Reason, Ref, Refusal, RungName, ToolCall, Verdict,
+    Act, Adjudicator, Admission, AgentHandle, CapSet, Capability, Charge, Digest, Driver, DriverLink,
+    Explanation, Host, InstallError, Outcome, Principal, Reason, Ref, Refusal, RungName, ToolCall, Verdict,
 };
 use parking_lot::Mutex;
 
@@ -140,6 +140,44 @@ impl Pool {
                 Outcome::Allow { value, by }
             }
         }
+    }
+
+    /// Explains what [`Pool::put`] would answer now (§3.5). Keeps nothing.
+    #[must_use]
+    pub fn explain_put(&self, agent: &AgentHandle, body: &Ref) -> Explanation {
+        let call = ToolCall::new(agent, Act::PoolPut).args(body);
+        self.explain(agent, &call, |_| self.store.lock().check_put(agent.principal(), body))
+    }
+
+    /// Explains what [`Pool::get`] would answer now (§3.5). Hands nothing over and makes nothing
+    /// look used.
+    #[must_use]
+    pub fn explain_get(&self, agent: &AgentHandle, digest: Digest) -> Explanation {
+        let call = ToolCall::new(agent, Act::PoolGet);
+        self.explain(agent, &call, |host| self.store.lock().find(host, agent.principal(), digest).map(drop))
+    }
+
+    /// The kernel's explanation, and after it the pool's own checks.
+    fn explain(
+        &self,
+        agent: &AgentHandle,
+        call: &ToolCall<'_>,
+        check: impl FnOnce(&dyn Host) -> Result<(), Refusal>,
+    ) -> Explanation {
+        let own = self.host().filter(|(link, _)| link.tag() == agent.tag());
+        let explained = agent.gate().explain(call);
+        let refusal = match own {
+            // Of another kernel: refused before that one is asked.
+            None => Refusal::new(Reason::TrustViolation, floor::UNBUILT.site()),
+            Some(_) if !explained.verdict.is_allow() => return explained,
+            Some((_, host)) => match check(&*host) {
+                Ok(()) => return explained,
+                Err(refusal) => refusal,
+            },
+        };
+        let site = POOL_SITES.iter().find(|info| info.check == refusal.site.check()).copied();
+        let next = site.map_or(refusal.reason.advice(), |info| info.next).to_owned();
+        explained.decided(Verdict::deny(refusal, POOL), site, next)
     }
 
     /// How many bytes are taken, as [`PoolOptions::bytes`] counts them.

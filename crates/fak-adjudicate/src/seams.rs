@@ -1,7 +1,7 @@
 //! The two seams that only this crate's parts meet in: the audit queue behind a kernel and the
 //! grant policy in front of it.
 
-use fak_abi::{Capability, Event, Principal, PrincipalSpec, Timestamp};
+use fak_abi::{Capability, Event, KernelTag, Principal, PrincipalSpec, Timestamp};
 
 /// What [`Auditor::reserve`] answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -18,6 +18,10 @@ pub enum Reservation {
 
 /// The audit log, as the kernel sees it (§3.6). Nothing here blocks on a disk.
 pub trait Auditor: Send + Sync {
+    /// Called once, when the kernel is built: principals of any other tag are strangers, and share
+    /// one allowance (§4.12).
+    fn adopt(&self, _tag: &KernelTag) {}
+
     /// Keeps a place for the entry of an act of `who` that is about to be decided.
     fn reserve(&self, who: &Principal) -> Reservation;
 

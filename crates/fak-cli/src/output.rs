@@ -6,7 +6,7 @@ use std::{
     time::Duration,
 };
 
-use fak_scenario::Style;
+use fak_scenario::{Style, printable};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde::Serialize;
 
@@ -53,8 +53,11 @@ impl Output {
 
     /// Writes to standard error.
     pub(crate) fn error(&mut self, text: &str) {
-        // There is nowhere left to complain to.
-        let _ = writeln!(io::stderr().lock(), "{text}");
+        let mut err = io::stderr().lock();
+        for line in text.split('\n') {
+            // There is nowhere left to complain to.
+            let _ = writeln!(err, "{}", printable(line));
+        }
     }
 
     /// A bar over `steps` on a terminal, for runs that take their time; invisible elsewhere, in short runs, and where lines

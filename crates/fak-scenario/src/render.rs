@@ -45,7 +45,8 @@ impl Report {
     /// The report as text: the scenario, a line per act, and every expectation that did not hold.
     #[must_use]
     pub fn to_text(&self, style: Style) -> String {
-        let mut out = format!("{}  {}\n", printable(&self.name), style.paint(Tone::Faint, &self.file));
+        let mut out =
+            format!("{}  {}\n", printable(&self.name), style.paint(Tone::Faint, &printable(&self.file)));
         for step in &self.steps {
             // Writing to a String cannot fail.
             let _ = writeln!(out, "{}", step.to_text(style));

@@ -28,7 +28,15 @@ pub(crate) const TABLE: &[Place] = &[
     Place {
         name: "xtask",
         layer: 5,
-        may_use: &["fak-abi", "fak-adjudicate", "fak-a2achan", "fak-comm", "fak-agenttopo", "fak-sharedtask", "fak-scenario"],
+        may_use: &[
+            "fak-abi",
+            "fak-adjudicate",
+            "fak-a2achan",
+            "fak-comm",
+            "fak-agenttopo",
+            "fak-sharedtask",
+            "fak-scenario",
+        ],
     },
 ];
 

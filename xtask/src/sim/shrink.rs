@@ -9,6 +9,7 @@ pub(crate) fn smallest(episode: &Episode, at: usize, fault: &Fault) -> (Vec<Op>,
     let mut ops: Vec<Op> = episode.ops().iter().take(at + 1).copied().collect();
     let mut last = fault.clone();
     let mut chunk = ops.len().div_ceil(2);
+    let mut before = ops.len();
     while chunk > 0 {
         let mut from = 0;
         while from < ops.len() {
@@ -25,6 +26,10 @@ pub(crate) fn smallest(episode: &Episode, at: usize, fault: &Fault) -> (Vec<Op>,
             }
         }
         chunk /= 2;
+        // What a step touches may have changed with those before it: once more, while that is of use.
+        if chunk == 0 && ops.len() < before {
+            (chunk, before) = (4, ops.len());
+        }
     }
     (ops, last)
 }

@@ -122,6 +122,7 @@ impl Endpoint {
             body: permit.transformed().unwrap_or(body),
             recipient: Some(to.principal()),
         };
+        let bytes = offer.body.len();
         let route = match inbox.reserve(&offer) {
             Ok(route) => route,
             Err(block) => return (self.refuse(permit, refusal_of(block)), 0),
@@ -129,7 +130,7 @@ impl Endpoint {
         let cleared = match self.charge(permit) {
             Ok(cleared) => cleared,
             Err(verdict) => {
-                inbox.unreserve();
+                inbox.unreserve(&route, bytes);
                 return (verdict, 0);
             }
         };
@@ -139,7 +140,7 @@ impl Endpoint {
             let mut book = self.core().book.lock();
             match check(&book) {
                 Err((reason, site)) => {
-                    inbox.unreserve();
+                    inbox.unreserve(&route, bytes);
                     Err(refusal(reason, site))
                 }
                 Ok(()) => match inbox.fill(&offer, None, link.sequence()) {

@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use fak_abi::json::Limits;
 use fak_abi::{
     Act, Adjudicator, Desk, Opinion, Principal, Reason, RungName, ShareScope, SiteInfo, ToolCall, ToolScope,
 };
@@ -98,6 +99,10 @@ impl Adjudicator for CorrectionRung {
         let checked = match call.tool().act() {
             Some(Act::Correct) => match Correction::parse(&bytes) {
                 Ok(correction) => self.correct(call, &correction),
+                // Too large to be read is far above the ceiling.
+                Err(_) if bytes.len() > Limits::default().bytes => {
+                    Err((Reason::Oversize, sites::CORRECTION_OVERSIZE))
+                }
                 Err(_) => Err((Reason::Malformed, sites::CORRECTION_MALFORMED)),
             },
             Some(Act::Ack) => match CorrectionAck::parse(&bytes) {

@@ -155,14 +155,17 @@ impl<L: Locks> Mailbox<L> {
         let mut input = self.input.lock();
         let route = self.check(&mut input, offer)?;
         input.reserved += 1;
+        // What is reserved takes its sender's share and bytes as if it were queued (§4.12).
+        route.enter(offer.body.len());
         Ok(route)
     }
 
     /// Gives a promised slot back.
-    pub(crate) fn unreserve(&self) {
+    pub(crate) fn unreserve(&self, route: &Route, bytes: usize) {
         {
             let mut input = self.input.lock();
             input.reserved = input.reserved.saturating_sub(1);
+            route.unenter(bytes);
         }
         self.pass_space();
     }
@@ -177,6 +180,9 @@ impl<L: Locks> Mailbox<L> {
     ) -> Result<(u64, Option<Waker>), Block> {
         let mut input = self.input.lock();
         input.reserved = input.reserved.saturating_sub(1);
+        if let Some(route) = offer.route {
+            route.unenter(offer.body.len());
+        }
         if input.end.is_some() {
             return Err(Block::End);
         }

@@ -77,13 +77,10 @@ impl Slot {
     pub(super) fn fill(&self, entry: Entry, request: u64, late: bool) -> Filling {
         let mut state = self.state.lock();
         let late = late || state.end.is_some();
-        self.requester.retally(|tally| {
-            tally.sent += 1;
-            tally.dead += u64::from(late);
-        });
         if late {
             return Filling::Late(entry);
         }
+        self.requester.retally(|tally| tally.sent += 1);
         (state.answer, state.request) = (Some(entry), request);
         Filling::Done(state.waker.take())
     }

@@ -43,7 +43,10 @@ fn explain_covers_the_rows_after_the_rungs() {
     zulu.bind(&key("in_kernel:z")).allowed().unwrap().keep();
     assert_eq!(check(Act::Bind, &key("in_kernel:z"), None), Some("a2achan/bind-held"));
     assert_eq!(check(Act::Recv, &key("in_kernel:z"), None), Some("a2achan/not-receiver"));
-    assert_eq!(check(Act::Recv, &key("in_kernel:zulu"), None), None, "not yet made");
+    // As the act itself answers, also where nothing was ever sent.
+    assert_eq!(check(Act::Recv, &key("in_kernel:zulu"), None), Some("a2achan/not-receiver"));
+    assert_eq!(check(Act::Recv, &key("in_kernel:ack:zulu"), None), Some("a2achan/act-only"));
+    assert_eq!(check(Act::Recv, &key("in_kernel:free"), None), None);
 }
 
 /// I14.

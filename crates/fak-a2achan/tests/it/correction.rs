@@ -128,6 +128,8 @@ fn checks_in_order() {
     }
     refuse(&|it| it.issue = 0, Reason::Malformed, "a2achan/correction-malformed");
     refuse(&|it| it.message = "x".repeat(1025), Reason::Oversize, "a2achan/correction-oversize");
+    // So is what is too large to be read at all.
+    refuse(&|it| it.message = "x".repeat(5 << 20), Reason::Oversize, "a2achan/correction-oversize");
     refuse(&|it| it.max_bytes = Some(3), Reason::Oversize, "a2achan/correction-oversize");
     refuse(
         &|it| (it.message, it.max_bytes) = ("x".repeat(1025), Some(4096)),

@@ -110,3 +110,41 @@ fn a_member_that_is_gone_makes_a_dead_letter() {
     assert_eq!(world.bus.dead_letters()[0].cause.name(), "gone");
     assert!(world.bus.stats().is_conserved());
 }
+
+/// §4.12: a group inbox is a mailbox of which one sender may take three quarters.
+#[test]
+fn one_sender_leaves_room_in_a_group_inbox() {
+    let world = world(64);
+    let (lead, bravo) = (collective(&world), world.agent("bravo"));
+    let body = shared(&lead, "go");
+    for _ in 0..48 {
+        let ticket = submit(&world, lead.agent(), "bravo", &body);
+        assert_eq!(reap(lead.agent(), &ticket).status, Status::Ok);
+    }
+    denied(submit(&world, lead.agent(), "bravo", &body).verdict(), Reason::RateLimited, "a2achan/full");
+    message(bravo.try_recv_group(&id("team")));
+    assert!(submit(&world, lead.agent(), "bravo", &body).verdict().is_allow());
+}
+
+/// §4.12: what is reserved and not yet reaped counts, so that nobody holds an inbox by submitting.
+#[test]
+fn reservations_take_the_senders_share() {
+    let world = world(64);
+    let (lead, bravo) = (collective(&world), world.agent("bravo"));
+    let body = shared(&lead, "go");
+    let tickets: Vec<_> = (0..48).map(|_| submit(&world, lead.agent(), "bravo", &body)).collect();
+    assert!(tickets.iter().all(|ticket| ticket.verdict().is_allow()));
+    denied(submit(&world, lead.agent(), "bravo", &body).verdict(), Reason::RateLimited, "a2achan/full");
+    lead.agent().withdraw(&tickets[0]).unwrap();
+    let again = submit(&world, lead.agent(), "bravo", &body);
+    assert_eq!(reap(lead.agent(), &again).status, Status::Ok);
+    for ticket in &tickets[1..] {
+        assert_eq!(reap(lead.agent(), ticket).status, Status::Ok);
+    }
+    denied(submit(&world, lead.agent(), "bravo", &body).verdict(), Reason::RateLimited, "a2achan/full");
+    for _ in 0..48 {
+        message(bravo.try_recv_group(&id("team")));
+    }
+    assert!(submit(&world, lead.agent(), "bravo", &body).verdict().is_allow());
+    assert!(world.bus.stats().is_conserved());
+}

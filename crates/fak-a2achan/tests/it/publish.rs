@@ -109,3 +109,19 @@ fn binding_and_capacity_of_the_topic_key_do_not_matter() {
     allowed(&alpha.publish(&topic, &shared(&alpha, "x")).verdict);
     message(news.try_recv());
 }
+
+/// §4.12: where addressing is declared, a topic is known for ever, so one principal makes no more
+/// of them than mailboxes.
+#[test]
+fn declared_topics_are_bounded() {
+    let limits = fak_a2achan::Limits { mailboxes: 2, ..Default::default() };
+    let config = BusConfig { addressing: fak_a2achan::Addressing::Declared, limits, ..BusConfig::default() };
+    let world = World::with(config, |builder| builder);
+    let (alpha, bravo) = (world.agent("alpha"), world.agent("bravo"));
+    for topic in ["in_kernel:t1", "in_kernel:t2", "in_kernel:t1"] {
+        drop(alpha.subscribe(&key(topic)).allowed().unwrap());
+    }
+    denied(&alpha.subscribe(&key("in_kernel:t3")).verdict(), Reason::RateLimited, "a2achan/mailboxes");
+    let _known = alpha.subscribe(&key("in_kernel:t2")).allowed().unwrap();
+    assert!(bravo.subscribe(&key("in_kernel:t3")).is_allow());
+}

@@ -250,6 +250,31 @@ fn a_message_without_an_edge_keeps_its_place() {
     assert_eq!(text(&carol, message(c.ready()).body()), "again");
 }
 
+/// §4.4, §4.5, §4.7: a deadline wakes the task that waits, not the one that began to.
+#[test]
+fn a_deadline_follows_its_future_to_another_task() {
+    let world = World::new();
+    let (alpha, bravo) = (world.agent("alpha"), world.agent("bravo"));
+    let at = key("in_kernel:work");
+    let rider = Rider { deadline: Some(world.bus_now().after(Duration::from_millis(5))), ..Rider::default() };
+    let mut news = alpha.subscribe(&at).allowed().unwrap();
+    let options = fak_a2achan::RequestOptions { rider: Some(&rider), ..Default::default() };
+    let mut asked = bravo.request(&key("in_kernel:ask"), &shared(&bravo, "?"), &options).allowed().unwrap();
+    let mut waits: [Hand<std::pin::Pin<Box<dyn Future<Output = Delivery> + '_>>>; 3] = [
+        Hand::new(Box::pin(alpha.recv_with(&at, &rider))),
+        Hand::new(Box::pin(news.recv_with(&rider))),
+        Hand::new(Box::pin(asked.wait())),
+    ];
+    waits.iter_mut().for_each(Hand::pending);
+    let mut waits = waits.map(Hand::moved);
+    waits.iter_mut().for_each(Hand::pending);
+    world.clock.advance(Duration::from_millis(5));
+    for wait in &mut waits {
+        assert_eq!(wait.wakes(), 1);
+        assert!(matches!(wait.ready(), Delivery::End(End::Timeout)));
+    }
+}
+
 /// What has had its time takes no room.
 #[test]
 fn expired_messages_make_room() {
@@ -279,4 +304,54 @@ fn detaching_ends_a_wait_for_room() {
     world.kernel.detach(&id("alpha")).unwrap();
     assert_eq!(wait.wakes(), 1);
     assert_eq!(wait.ready().reason(), Some(Reason::DefaultDeny));
+}
+
+/// §4.4, §4.11: a wait ends for reasons of its own. Whoever made the mailbox may go meanwhile.
+#[test]
+fn a_wait_outlives_whoever_made_the_mailbox() {
+    let world = World::new();
+    let (alpha, bravo, carol) = (world.agent("alpha"), world.agent("bravo"), world.agent("carol"));
+    let at = key("in_kernel:w");
+    allowed(&alpha.send(&at, &shared(&alpha, "x")));
+    drop(message(carol.try_recv(&at)));
+    let mut wait = Hand::new(bravo.recv(&at));
+    wait.pending();
+    // Woken, but somebody else is faster; then the mailbox has no use and no maker.
+    allowed(&alpha.send(&at, &shared(&alpha, "y")));
+    assert_eq!(wait.wakes(), 1);
+    drop(message(carol.try_recv(&at)));
+    world.kernel.detach(&id("alpha")).unwrap();
+    wait.pending();
+    allowed(&carol.send(&at, &shared(&carol, "z")));
+    assert_eq!(text(&bravo, message(wait.ready()).body()), "z");
+}
+
+/// Detaches the actor while its act is being judged.
+#[derive(Default)]
+struct Late(std::sync::OnceLock<std::sync::Weak<fak_adjudicate::Kernel>>);
+
+impl fak_abi::Adjudicator for Late {
+    fn name(&self) -> fak_abi::RungName {
+        "late"
+    }
+    fn tools(&self) -> fak_abi::ToolScope {
+        fak_abi::ToolScope::only(["a2a.recv"])
+    }
+    fn judge(&self, call: &fak_abi::ToolCall<'_>, _: &fak_abi::Desk<'_>) -> fak_abi::Opinion {
+        let kernel = self.0.get().and_then(std::sync::Weak::upgrade).unwrap();
+        kernel.detach(call.principal().id()).unwrap();
+        fak_abi::Opinion::Defer
+    }
+}
+
+/// §2.3: a wait that begins while its principal is being detached does not hang.
+#[test]
+fn a_wait_that_begins_too_late_ends() {
+    let late = Arc::new(Late::default());
+    let world = World::with(BusConfig::default(), |b| b.rung(Rank(0), late.clone()));
+    late.0.set(Arc::downgrade(&world.kernel)).unwrap();
+    let alpha = world.agent("alpha");
+    let at = key("in_kernel:work");
+    world.bus.open(&at);
+    assert!(matches!(Hand::new(alpha.recv(&at)).ready(), Delivery::End(End::Detach)));
 }

@@ -219,3 +219,19 @@ fn detaching_ends_requests() {
     drop(answered);
     assert!(world.bus.stats().is_conserved());
 }
+
+/// §4.7, §4.10: an answer that comes after its requester was detached is a dead letter, and counted as one.
+#[test]
+fn an_answer_to_a_requester_that_is_gone_is_in_the_books() {
+    let world = World::new();
+    let (alpha, bravo) = (world.agent("alpha"), world.agent("bravo"));
+    let at = key("in_kernel:w");
+    let asked = alpha.request(&at, &shared(&alpha, "?"), &RequestOptions::default()).allowed().unwrap();
+    let request = message(bravo.try_recv(&at));
+    world.kernel.detach(&id("alpha")).unwrap();
+    allowed(&bravo.reply(&request, &shared(&bravo, "!")));
+    let tally = world.bus.stats();
+    assert_eq!((tally.sent, tally.received, tally.dead), (2, 1, 1));
+    assert_eq!(world.bus.dead_letters().len(), 1);
+    drop(asked);
+}

@@ -130,6 +130,11 @@ impl<F: Future> Hand<F> {
         self.future.as_mut().poll(&mut Context::from_waker(&waker))
     }
 
+    /// Hands the future to another task: its next poll has another waker.
+    pub(crate) fn moved(self) -> Self {
+        Self { future: self.future, wakes: Arc::default() }
+    }
+
     #[track_caller]
     pub(crate) fn pending(&mut self) {
         assert!(self.poll().is_pending(), "ready");

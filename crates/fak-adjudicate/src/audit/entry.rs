@@ -20,6 +20,8 @@ pub(super) struct AuditEntry {
     pub(super) kind: AuditKind,
     pub(super) at: Timestamp,
     pub(super) seq: u64,
+    /// Whose allowance it counts against.
+    pub(super) holder: u64,
     who: Option<Who>,
     tool: Option<EntryTool>,
     address: OwnedAddress,
@@ -119,6 +121,7 @@ impl AuditEntry {
             kind,
             at,
             seq,
+            holder: 0,
             who: None,
             tool: None,
             address: OwnedAddress::None,
@@ -127,11 +130,6 @@ impl AuditEntry {
             cause: "",
             counts: None,
         }
-    }
-
-    /// The incarnation whose allowance of slots it counts against.
-    pub(super) fn incarnation(&self) -> u64 {
-        self.who.as_ref().map_or(0, |who| who.incarnation)
     }
 
     /// Where it belongs among what is drained with it: by time, then act, then what cites the act.

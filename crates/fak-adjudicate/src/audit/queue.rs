@@ -5,10 +5,10 @@
 //! reserved on one thread and used or given back on another: the shards' counts then drift apart,
 //! even below zero, but their sum is exact, and a shard without a slot borrows from the next.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, Ordering};
+use std::sync::{Arc, OnceLock};
 
-use fak_abi::{Event, Principal, Timestamp};
+use fak_abi::{Event, KernelTag, Principal, Timestamp};
 use parking_lot::{Condvar, Mutex};
 
 use super::entry::AuditEntry;
@@ -17,6 +17,9 @@ use crate::shard::{SHARDS, here};
 
 /// Principals whose incarnations differ by a multiple of this share one allowance.
 const ALLOWANCES: usize = 4096;
+
+/// No incarnation: those of a kernel begin at 1.
+const STRANGERS: u64 = 0;
 
 /// What found no slot since the last drain: entries that were lost, but not silently.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,6 +46,7 @@ pub(super) struct Queue {
     /// Queued entries by incarnation.
     held: Box<[AtomicU32]>,
     share: u32,
+    tag: OnceLock<KernelTag>,
     failed: AtomicBool,
     gap: Mutex<Option<Gap>>,
     signal: Mutex<Signal>,
@@ -75,6 +79,7 @@ impl Queue {
             }),
             held: (0..ALLOWANCES).map(|_| AtomicU32::new(0)).collect(),
             share: u32::try_from(share).unwrap_or(u32::MAX),
+            tag: OnceLock::new(),
             failed: AtomicBool::new(false),
             gap: Mutex::default(),
             signal: Mutex::default(),
@@ -91,6 +96,18 @@ impl Queue {
         self.held.get(incarnation as usize % ALLOWANCES)
     }
 
+    /// Whose allowance an act of `who` counts against. Whoever mints handles of its own names any
+    /// incarnation it likes, so strangers have one between them.
+    fn holder(&self, who: &Principal) -> u64 {
+        if self.tag.get().is_none_or(|tag| tag == who.tag()) { who.incarnation() } else { STRANGERS }
+    }
+
+    fn entry(&self, event: &Event<'_>) -> AuditEntry {
+        let mut entry = AuditEntry::new(event);
+        entry.holder = event.principal.map_or(STRANGERS, |who| self.holder(who));
+        entry
+    }
+
     fn reserve(&self) -> bool {
         self.around().any(|shard| {
             let more = |used| (used < shard.capacity).then_some(used + 1);
@@ -99,7 +116,7 @@ impl Queue {
     }
 
     fn push(&self, entry: AuditEntry) {
-        if let Some(held) = self.allowance(entry.incarnation()) {
+        if let Some(held) = self.allowance(entry.holder) {
             held.fetch_add(1, Ordering::Relaxed);
         }
         let Some(shard) = self.around().next() else { return };
@@ -139,7 +156,7 @@ impl Queue {
         let mut slots = 0;
         for entry in written.iter().filter(|entry| entry.kind.takes_slot()) {
             slots += 1;
-            if let Some(held) = self.allowance(entry.incarnation()) {
+            if let Some(held) = self.allowance(entry.holder) {
                 held.fetch_sub(1, Ordering::Relaxed);
             }
         }
@@ -188,11 +205,16 @@ impl Audit {
 }
 
 impl Auditor for Audit {
+    fn adopt(&self, tag: &KernelTag) {
+        // The first kernel's; a log that two kernels share takes the second's for strangers.
+        let _ = self.0.tag.set(tag.clone());
+    }
+
     fn reserve(&self, who: &Principal) -> Reservation {
         if self.has_failed() {
             return Reservation::Failed;
         }
-        let held = self.0.allowance(who.incarnation()).map_or(0, |held| held.load(Ordering::Relaxed));
+        let held = self.0.allowance(self.0.holder(who)).map_or(0, |held| held.load(Ordering::Relaxed));
         if held >= self.0.share {
             return Reservation::Share;
         }
@@ -206,12 +228,12 @@ impl Auditor for Audit {
     }
 
     fn record(&self, event: &Event<'_>) {
-        self.0.push(AuditEntry::new(event));
+        self.0.push(self.0.entry(event));
     }
 
     fn note(&self, event: &Event<'_>) {
         if self.0.reserve() {
-            self.0.push(AuditEntry::new(event));
+            self.0.push(self.0.entry(event));
         } else {
             self.miss(event.at, event.seq);
         }

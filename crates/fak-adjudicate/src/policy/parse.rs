@@ -11,7 +11,7 @@ use super::rule::{Effect, Grant, Policy, Rule, Who};
 use super::source::{self, Entry, Kind, Node};
 
 /// How many rules a policy may have.
-const MAX_RULES: usize = 100_000;
+const MAX_RULES: usize = 16_384;
 /// How long a glob may be, in bytes.
 const MAX_GLOB: usize = 1024;
 

@@ -114,14 +114,12 @@ impl Store {
         (digest, bytes): (Digest, Bytes),
         evicted: &mut Vec<Evicted>,
     ) -> Result<usize, Refusal> {
-        let known = self.blobs.get(&digest).map(|blob| (Bytes::clone(&blob.bytes), blob.payer));
-        let (payer, need) = match &known {
-            Some((_, payer)) => (*payer, ENTRY),
-            None => (by.incarnation(), bytes.len() + 2 * ENTRY),
-        };
-        self.make_room(need, payer, digest, evicted)?;
+        let (payer, need) = self.need(by, digest, bytes.len());
+        let victims = self.room(need, payer, digest)?;
+        evicted.extend(victims.iter().filter_map(|digest| self.remove(digest)).map(Evicted));
+        let known = self.blobs.get(&digest).map(|blob| Bytes::clone(&blob.bytes));
         let bytes = match known {
-            Some((bytes, _)) => bytes,
+            Some(bytes) => bytes,
             // A slice would keep all of what it was cut from alive.
             None if body.location() == Location::Region => Bytes::copy_from_slice(&bytes),
             None => bytes,
@@ -145,6 +143,13 @@ impl Store {
         reader: &Principal,
         digest: Digest,
     ) -> Result<Ref, Refusal> {
+        let value = self.find(host, reader, digest)?;
+        self.touch(digest);
+        Ok(value)
+    }
+
+    /// What a get would answer.
+    pub(super) fn find(&self, host: &dyn Host, reader: &Principal, digest: Digest) -> Result<Ref, Refusal> {
         let refuse = |reason, site: fak_abi::SiteInfo| Refusal::new(reason, site.site());
         let blob = self.blobs.get(&digest).ok_or_else(|| refuse(Reason::Misroute, floor::UNKNOWN))?;
         let flows = || blob.entries.iter().filter(|entry| entry.may_flow_to(reader));
@@ -156,7 +161,6 @@ impl Store {
         let pick = flows().min_by_key(rank).ok_or_else(|| refuse(Reason::TrustViolation, floor::CLOSED))?;
         let taint = flows().map(Ref::taint).fold(Taint::Trusted, Taint::join);
         let value = blob.hand_out(host, pick).ok_or_else(floor::flow)?;
-        self.touch(digest);
         Ok(value.tainted_at_least(taint))
     }
 
@@ -169,21 +173,29 @@ impl Store {
         }
     }
 
-    /// Drops the least recently used values that are not pinned until there is room; nothing if
-    /// that cannot be reached.
-    fn make_room(
-        &mut self,
-        need: usize,
-        payer: u64,
-        keep: Digest,
-        evicted: &mut Vec<Evicted>,
-    ) -> Result<(), Refusal> {
+    /// Whose share a put counts against, and how much it takes.
+    fn need(&self, by: &Principal, digest: Digest, len: usize) -> (u64, usize) {
+        match self.blobs.get(&digest) {
+            Some(blob) => (blob.payer, ENTRY),
+            None => (by.incarnation(), len.saturating_add(2 * ENTRY)),
+        }
+    }
+
+    /// Why a put would be refused for want of room, if it would.
+    pub(super) fn check_put(&self, by: &Principal, body: &Ref) -> Result<(), Refusal> {
+        let (payer, need) = self.need(by, body.digest(), body.len());
+        self.room(need, payer, body.digest()).map(drop)
+    }
+
+    /// The values that make room: the least recently used that are not pinned. Refused if they
+    /// cannot.
+    fn room(&self, need: usize, payer: u64, keep: Digest) -> Result<Vec<Digest>, Refusal> {
         let mine = self.taken.get(&payer).copied().unwrap_or_default();
         if need > self.share || need > self.capacity {
             return Err(Refusal::new(Reason::Oversize, floor::SIZE.site()));
         }
-        let mut over = (self.bytes + need).saturating_sub(self.capacity);
-        let mut over_share = (mine + need).saturating_sub(self.share);
+        let mut over = self.bytes.saturating_add(need).saturating_sub(self.capacity);
+        let mut over_share = mine.saturating_add(need).saturating_sub(self.share);
         let mut victims = Vec::new();
         for digest in self.order.values() {
             if over == 0 && over_share == 0 {
@@ -204,8 +216,7 @@ impl Store {
         if over > 0 || over_share > 0 {
             return Err(Refusal::new(Reason::RateLimited, floor::FULL.site()));
         }
-        evicted.extend(victims.iter().filter_map(|digest| self.remove(digest)).map(Evicted));
-        Ok(())
+        Ok(victims)
     }
 
     fn remove(&mut self, digest: &Digest) -> Option<Blob> {

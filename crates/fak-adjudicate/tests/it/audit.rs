@@ -1,6 +1,6 @@
 //! §3.6, I20, I21: what the audit log keeps, finds and survives.
 
-use std::io::{self, Write};
+use std::io::{self, Seek, Write};
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 
@@ -208,11 +208,34 @@ fn what_does_not_verify_is_not_appended_to() {
     assert!(matches!(error, AuditError::Mismatch { expected: 0, .. }), "{error}");
 }
 
+/// A file as the documentation of `AuditSink` has it.
+struct OnDisk(std::fs::File);
+
+impl Write for OnDisk {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.write(bytes)
+    }
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.sync_data()
+    }
+}
+
+impl AuditSink for OnDisk {
+    fn length(&mut self) -> io::Result<u64> {
+        Ok(self.0.metadata()?.len())
+    }
+    fn truncate(&mut self, length: u64) -> io::Result<()> {
+        self.0.set_len(length)?;
+        self.0.seek(io::SeekFrom::Start(length)).map(drop)
+    }
+}
+
 #[test]
-fn a_file_is_a_sink_and_is_repaired_in_place() {
+fn a_file_is_repaired_in_place() {
     let path = std::env::temp_dir().join(format!("fak-audit-sink-{}.jsonl", std::process::id()));
-    let file =
-        || std::fs::File::options().read(true).write(true).create(true).truncate(false).open(&path).unwrap();
+    let mut options_of_file = std::fs::File::options();
+    options_of_file.write(true).create(true).truncate(false);
+    let file = || OnDisk(options_of_file.open(&path).unwrap());
     let who = principal(1);
     for (round, lines) in [(1, 1), (2, 3), (3, 5)] {
         let existing = std::fs::read(&path).unwrap_or_default();

@@ -218,3 +218,19 @@ fn slots_are_neither_leaked_nor_shared() {
     let refused = ("pool.get", Some(Reason::Misroute), None);
     assert_eq!(acts, [refused, ("pool.put", None, digest), ("pool.get", None, digest)]);
 }
+
+/// §3.1, §4.12: whoever mints handles may name any incarnation; that takes nothing of the share of
+/// the one whose incarnation it is.
+#[test]
+fn strangers_share_one_allowance() {
+    let w = world(64, |builder| builder);
+    let alpha = attach(&w.kernel, "alpha");
+    let foreign = Kernel::builder().build().unwrap();
+    let stranger = attach(&foreign, "alpha");
+    assert_eq!(stranger.principal().incarnation(), alpha.principal().incarnation());
+    for _ in 0..60 {
+        let call = ToolCall::new(&stranger, Act::PoolGet);
+        assert!(matches!(fak_abi::Host::admit_any(&*w.kernel, &call), fak_abi::Admission::Refuse(_)));
+    }
+    assert!(decide(&alpha, "work").is_allow());
+}

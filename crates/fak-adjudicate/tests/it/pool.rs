@@ -181,6 +181,33 @@ fn bytes_are_shared_and_what_nobody_points_to_makes_room() {
     assert!(pool.bytes() <= 3300);
 }
 
+/// §3.5: the pool's own checks are explained, without side effects.
+#[test]
+fn explaining_says_what_the_pool_would_answer() {
+    let (kernel, pool) = world(options(3300, 3300));
+    let (alpha, bravo) = (attach(&kernel, "alpha"), attach(&kernel, "bravo"));
+    let kept = put(&pool, &alpha, &alpha.mint(vec![1; 1000]));
+    let also = put(&pool, &alpha, &alpha.mint(vec![2; 1000]));
+    let site =
+        |explained: fak_abi::Explanation| explained.verdict.refusal().map(|refusal| refusal.site.check());
+    let next = alpha.mint(vec![3; 1000]);
+    assert_eq!(site(pool.explain_put(&alpha, &next)), Some("pool/full"));
+    assert_eq!(site(pool.explain_put(&bravo, &next)), Some("pool/flow"));
+    assert_eq!(site(pool.explain_get(&bravo, kept.digest())), Some("pool/closed"));
+    assert_eq!(site(pool.explain_get(&alpha, next.digest())), Some("pool/unknown"));
+    assert_eq!(site(pool.explain_get(&alpha, kept.digest())), None);
+    let text = pool.explain_put(&alpha, &next).to_string();
+    assert!(text.contains("pinned") && text.contains("drop Refs"), "{text}");
+    let (other, _) = roomy();
+    assert_eq!(site(pool.explain_get(&attach(&other, "alpha"), kept.digest())), Some("pool/unbuilt"));
+    drop((kept, also));
+    // Explaining the first did not make it look used: it is the one that goes.
+    assert_eq!(site(pool.explain_put(&alpha, &next)), None);
+    assert_eq!(pool.len(), 2);
+    drop(put(&pool, &alpha, &next));
+    assert!(!pool.get(&alpha, Digest::of(&[1; 1000])).is_allow());
+}
+
 #[test]
 fn one_principal_cannot_take_all_and_makes_room_from_its_own() {
     let (kernel, pool) = world(options(8000, 3100));

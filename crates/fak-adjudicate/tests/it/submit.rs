@@ -169,3 +169,43 @@ fn a_dropped_system_call_is_withdrawn() {
     drop(alpha.syscall(&ToolCall::new(&alpha, &token)));
     assert_eq!((free.load(Ordering::SeqCst), kernel.pending()), (1, 0));
 }
+
+/// Detaches the actor while its act is being judged.
+#[derive(Default)]
+struct Late(std::sync::OnceLock<std::sync::Weak<Kernel>>);
+
+impl fak_abi::Adjudicator for Late {
+    fn name(&self) -> RungName {
+        "late"
+    }
+    fn judge(&self, call: &ToolCall<'_>, _: &fak_abi::Desk<'_>) -> Opinion {
+        let kernel = self.0.get().and_then(std::sync::Weak::upgrade).unwrap();
+        kernel.detach(call.principal().id()).unwrap();
+        Opinion::Allow
+    }
+}
+
+/// §2.3: what is admitted while its principal is being detached holds no slot for ever.
+#[test]
+fn a_submission_that_comes_too_late_is_forgotten() {
+    let free = Arc::new(AtomicUsize::new(1));
+    let late = Arc::new(Late::default());
+    let engine = Slots { free: Arc::clone(&free), polls: AtomicUsize::new(0) };
+    let kernel = Kernel::builder().engine(Arc::new(engine)).rung(Rank(0), late.clone()).build().unwrap();
+    late.0.set(Arc::downgrade(&kernel)).unwrap();
+    let alpha = attach(&kernel, "alpha");
+    let _ticket = submit(&kernel, &alpha, "run");
+    assert_eq!((kernel.pending(), free.load(Ordering::SeqCst)), (0, 1));
+}
+
+/// §1.4, §3.1: a token with the name of an act is that act; where it is not taken as that, nothing.
+#[test]
+fn a_token_named_as_an_act_passes_no_floor_by() {
+    let (kernel, _) = kernel(1, 1);
+    let alpha = attach(&kernel, "alpha");
+    let token = kernel.tool(&id("a2a.publish"));
+    match kernel.admit(&ToolCall::new(&alpha, &token)) {
+        fak_abi::Admission::Refuse(verdict) => assert_eq!(verdict.reason(), Some(Reason::UnknownTool)),
+        fak_abi::Admission::Permit(permit) => panic!("admitted by {}", permit.by()),
+    }
+}

@@ -4,7 +4,9 @@ use std::future::poll_fn;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
-use fak_abi::{Act, AgentHandle, DriverLink, Engine, EngineClaim, Id, Outcome, OwnedCall, Ref, RungName, ToolResult};
+use fak_abi::{
+    Act, AgentHandle, DriverLink, Engine, EngineClaim, Id, Outcome, OwnedCall, Ref, RungName, ToolResult,
+};
 
 use super::submit::Submitted;
 use super::{Collective, CollectiveRefusal, Communicator};
@@ -76,8 +78,8 @@ impl PendingGather {
             Folded::Made(bytes) => {
                 // The kernel vouches for the fold; an agent's own derivation is never trusted.
                 let host = self.inner.tie.link().and_then(DriverLink::host);
-                let made =
-                    host.and_then(|host| host.derive(self.agent.principal(), bytes.clone().into(), &self.parts));
+                let made = host
+                    .and_then(|host| host.derive(self.agent.principal(), bytes.clone().into(), &self.parts));
                 let output = made.unwrap_or_else(|| self.agent.derive(bytes.clone(), &self.parts));
                 Gathered { output, winner: None, tally: Vec::new() }
             }

@@ -185,6 +185,11 @@ fn what_stands_before_the_steps() {
         &top(r#""limits": {"mailbox_capacity": 0}"#),
         &expect!["x.json:3:32: limits/mailbox_capacity: expected a capacity from 1 to 65536"],
     );
+    // The room an inbox takes is no number merely to be read (§8).
+    check(
+        &top(r#""limits": {"mailbox_capacity": 9007199254740991}"#),
+        &expect!["x.json:3:32: limits/mailbox_capacity: expected a capacity from 1 to 65536"],
+    );
     check(
         &top(r#""limits": {"adressing": "open"}"#),
         &expect![[r#"x.json:3:25: limits/adressing: unknown member "adressing", did you mean "addressing""#]],

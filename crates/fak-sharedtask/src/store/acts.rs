@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use fak_abi::{Act, Address, AgentHandle, Id, Outcome, Permit, Reason, Taint};
 
-use super::admit::{Acting, allow, charge, refuse, refuse_cleared};
+use super::admit::{Acting, allow, charge, refuse, refuse_cleared, repeat};
 use super::done::{Done, End};
 use super::driver::{
     ACTOR, AUTHORITY, DECISION, HELD_BOUND, HIDDEN_BODY, KEY, MALFORMED, OVERSIZE, RECORD_BOUND, UNKNOWN_TASK,
@@ -177,7 +177,7 @@ impl Core {
                 Recall::Same(seq, done) => {
                     drop(open);
                     let patched = Patched { result: done.result(&sight), revision: done.number };
-                    return allow(cleared, seq, patched);
+                    return repeat(cleared, seq, patched);
                 }
                 Recall::Other => {
                     drop(open);

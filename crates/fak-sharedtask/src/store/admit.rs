@@ -114,3 +114,9 @@ pub(super) fn allow<T>(cleared: Cleared<'_>, seq: u64, value: T) -> Outcome<T> {
     let verdict = cleared.allow(seq);
     Outcome::Allow { value, by: verdict.by() }
 }
+
+/// The act happened before, under the same idempotency key (§4.13).
+pub(super) fn repeat<T>(cleared: Cleared<'_>, seq: u64, value: T) -> Outcome<T> {
+    let verdict = cleared.repeat(seq);
+    Outcome::Allow { value, by: verdict.by() }
+}

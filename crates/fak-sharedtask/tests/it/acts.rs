@@ -168,6 +168,34 @@ fn a_retry_with_a_key_is_answered_and_not_done_again() {
     );
 }
 
+/// Writes down the causes of what it is told.
+#[derive(Clone, Default)]
+struct Causes(Arc<std::sync::Mutex<Vec<&'static str>>>);
+
+impl fak_abi::Emitter for Causes {
+    fn kinds(&self) -> fak_abi::EventKinds {
+        fak_abi::EventKinds::ALL
+    }
+
+    fn emit(&self, event: &fak_abi::Event<'_>) {
+        self.0.lock().unwrap().push(event.cause);
+    }
+}
+
+#[test]
+fn a_replay_is_told_as_one() {
+    let causes = Causes::default();
+    let world = World::with(config(), |builder| builder.emitter(causes.clone()));
+    world.store.create_json(record().to_string().as_bytes()).unwrap();
+    let agent = world.agent("a");
+    let patch = patch(&agent, &world.rev(), "fleet", json!([note(&agent, "n", "fleet")]));
+    for replays in 0..3 {
+        world.store.patch(&agent, &patch, Some(&id("k"))).allowed().unwrap();
+        let told = causes.0.lock().unwrap().iter().filter(|cause| **cause == "replay").count();
+        assert_eq!(told, replays);
+    }
+}
+
 #[test]
 fn one_principal_cannot_hold_or_watch_without_bound() {
     let mut config = config();

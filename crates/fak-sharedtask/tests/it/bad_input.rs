@@ -270,7 +270,7 @@ fn ids_and_digests_are_typed_errors_that_repeat_nothing() {
 }
 
 proptest::proptest! {
-    #![proptest_config(proptest::test_runner::Config { cases: 400, ..Default::default() })]
+    #![proptest_config(proptest::test_runner::Config { cases: 128, ..Default::default() })]
 
     /// A journal with bytes changed either says the same, or does not verify; nothing panics.
     #[test]
@@ -293,4 +293,37 @@ proptest::proptest! {
             let _ = store.recover(text);
         }
     }
+}
+
+/// Counts and lengths at their limits pass, and one more is refused by name (§8).
+#[test]
+fn counts_and_lengths_are_bounded() {
+    let full = |count: usize| {
+        let mut sample = samples()[0].1.clone();
+        let list: Vec<Value> = (0..count)
+            .map(|n| {
+                let mut artifact = artifact();
+                artifact["artifact_id"] = json!(format!("a{n}"));
+                artifact
+            })
+            .collect();
+        sample["artifacts"] = json!(list);
+        parser::<Record>()(sample.to_string().as_bytes())
+    };
+    assert_eq!(full(1024), Ok(()));
+    assert!(full(1025).unwrap_err().contains("at most 1024 entries"));
+    let ops = |count: usize| {
+        let mut sample = samples()[2].1.clone();
+        sample["ops"] = json!(vec![json!({"op": "remove", "path": "/x"}); count]);
+        parser::<Patch>()(sample.to_string().as_bytes())
+    };
+    assert_eq!(ops(1024), Ok(()));
+    assert!(ops(1025).unwrap_err().contains("at most 1024 entries"));
+    let title = |length: usize| {
+        let mut sample = samples()[0].1.clone();
+        sample["title"] = json!("t".repeat(length));
+        parser::<Record>()(sample.to_string().as_bytes())
+    };
+    assert_eq!(title(64 << 10), Ok(()));
+    assert!(title((64 << 10) + 1).unwrap_err().contains("too large"));
 }

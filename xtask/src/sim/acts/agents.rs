@@ -1,6 +1,6 @@
 //! Attaching, detaching, and what the host does to the bus (§2.3, §4.6, §4.11).
 
-use fak_abi::Id;
+use fak_abi::{ChannelKey, Id, OwnedAddress};
 
 use super::Sim;
 use crate::sim::fault::{Step, ensure};
@@ -52,9 +52,21 @@ impl Sim {
         let detached = self.real.kernel.detach(&Id::new(&id).map_err(broken)?);
         ensure!(detached.is_ok() == who.is_some(), "§2.3: detaching {id} gave {detached:?}");
         let Some(who) = who else { return Ok(()) };
-        let waits = self.waiting().filter(|(waiter, _)| *waiter != who && self.model.is_live(*waiter));
-        let waited: Vec<_> = waits.map(|(_, key)| key).collect();
-        self.model.detached(who, &waited);
+        let unused = self.model.detached(who);
+        let depths = if unused.is_empty() { Vec::new() } else { self.real.bus.depths() };
+        for key in unused {
+            let waits = |woken: bool| {
+                let tasks = self.real.tasks.iter().filter(|task| task.wait.sub.is_none() && task.wait.key == key);
+                let others = tasks.filter(|task| task.wait.begun.is_some() && self.model.is_live(task.wait.who));
+                others.filter(|task| task.is_woken() == woken).count() > 0
+            };
+            let real = key.text().parse().map_err(broken)?;
+            let is_kept = depths.iter().any(|depth| depth.at == OwnedAddress::Channel(ChannelKey::clone(&real)));
+            // Whether one who was woken still waits is nobody's to say.
+            if !waits(false) && !(waits(true) && is_kept) {
+                self.model.forget_box(&key);
+            }
+        }
         Ok(())
     }
 

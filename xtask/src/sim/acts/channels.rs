@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use fak_a2achan::SendOptions;
-use fak_abi::{Act as RealAct, Id};
+use fak_a2achan::{RequestOptions, SendOptions};
+use fak_abi::{Act as RealAct, Id, Rider, Timestamp};
 
 use super::Sim;
 use super::compare::{outcome, said, verdict};
@@ -44,6 +44,42 @@ impl Sim {
         };
         self.real.leak.look("a verdict", &format!("{product:?} {product}"));
         verdict(&format!("§4.3: send by {who} to {}", key.text()), &product, model)
+    }
+
+    pub(super) fn request(&mut self, agent: u8, key: u8, body: u8, deadline: u8) -> Step {
+        let (Some(mut who), Some((at, body))) = (self.agent(agent), self.shared_body(body)) else { return Ok(()) };
+        if agent % 4 < 2 && self.model.is_live(body.owner) {
+            who = body.owner;
+        }
+        let (key, real_key) = Self::key(key)?;
+        let deadline = (deadline % 2 == 1).then(|| self.model.now + u64::from(deadline) * 20_000);
+        let model = self.model.request(who, &key, &body, deadline);
+        let (Some(endpoint), Some(real)) = (self.real.agents.get(who), self.real.bodies.get(at)) else {
+            return Ok(());
+        };
+        let rider = Rider { deadline: deadline.map(Timestamp::from_micros), ..Rider::default() };
+        let options = RequestOptions { blocking: false, rider: Some(&rider) };
+        let product = endpoint.request(&real_key, real, &options);
+        if let Some((pending, _)) = outcome(&format!("§4.7: request by {who} at {}", key.text()), product, model)? {
+            self.real.asked.push(Some(pending));
+        }
+        Ok(())
+    }
+
+    pub(super) fn reply(&mut self, agent: u8, request: u8, body: u8) -> Step {
+        let count = self.real.inbox.len();
+        let Some(at) = count.checked_sub(1 + usize::from(request) % count.clamp(1, 4)) else { return Ok(()) };
+        let Some((receiver, asked)) = self.model.inbox.get(at).copied() else { return Ok(()) };
+        let Some(who) = (if agent % 8 == 0 { self.agent(agent) } else { Some(receiver) }) else { return Ok(()) };
+        let Some((number, body)) = self.shared_body(body) else { return Ok(()) };
+        let model = self.model.reply(who, receiver, asked, &body);
+        let (Some(endpoint), Some(real), Some(message)) =
+            (self.real.agents.get(who), self.real.bodies.get(number), self.real.inbox.get(at))
+        else {
+            return Ok(());
+        };
+        let product = endpoint.reply(message, real);
+        verdict(&format!("§4.7: reply by {who}"), &product, model)
     }
 
     pub(super) fn publish(&mut self, agent: u8, key: u8, body: u8) -> Step {

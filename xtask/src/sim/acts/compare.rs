@@ -16,7 +16,6 @@ pub(super) fn said(verdict: &Verdict) -> Result<(), Option<Reason>> {
 /// The verdict must be the model's.
 pub(super) fn verdict(what: &str, product: &Verdict, model: Result<(), Reason>) -> Step {
     let model = model.map_err(Some);
-    if std::env::var("SIMCOV").is_ok() { eprintln!("COV {} {model:?} {}", what.split(" by").next().unwrap(), product.by()); }
     ensure!(said(product) == model, "{what}: the product says {product}, the model {model:?}");
     Ok(())
 }
@@ -52,7 +51,6 @@ impl Sim {
                     return Err(Fault::new(format!("leased receive by {who}: {guard:?}, the model says {model:?}")));
                 };
                 self.real.leak.look("a guard", &format!("{guard:?}"));
-        if std::env::var("SIMCOV").is_ok() { eprintln!("COV guard {}", msg.returns);}
                 let (message, returns) = (guard.message(), guard.message().redeliveries());
                 ensure!(returns == msg.returns, "§4.4: put back {returns} times, the model says {}", msg.returns);
                 self.message(who, message, msg)?;
@@ -64,21 +62,26 @@ impl Sim {
             Delivery::Refuse(verdict) => Delivery::Refuse(verdict),
             Delivery::End(end) => Delivery::End(end),
         };
-        self.delivery(who, &plain, 0, model)
+        self.delivery(who, plain, 0, model)
     }
 
     /// A delivery must be what the model says, and only what its receiver may see.
-    pub(super) fn delivery(&mut self, who: Who, product: &Delivery, missed: u64, model: &Got) -> Step {
+    pub(super) fn delivery(&mut self, who: Who, product: Delivery, missed: u64, model: &Got) -> Step {
         self.real.leak.look("a delivery", &format!("{product:?}"));
-        if std::env::var("SIMCOV").is_ok() { eprintln!("COV {}", match model { Got::Message(_) => "message".to_owned(), Got::Held(_) => "held".to_owned(), o => format!("{o:?}") }); }
-        let fits = match (product, model) {
+        let fits = match (&product, model) {
             (Delivery::Message(message), Got::Message(msg)) => {
                 ensure!(
                     message.missed() == missed,
                     "§4.5: told of {} lost copies, the model says {missed}",
                     message.missed()
                 );
-                return self.message(who, message, msg);
+                self.message(who, message, msg)?;
+                ensure!(message.is_request() == msg.request.is_some(), "§4.7: taken for a request, or not: {message:?}");
+                if let (Some(at), Delivery::Message(message)) = (msg.request, product) {
+                    self.model.inbox.push((who, at));
+                    self.real.inbox.push(message);
+                }
+                return Ok(());
             }
             (Delivery::Hold(notice), Got::Held(msg)) => {
                 let digest = fak_abi::Digest::of(msg.body.text.as_bytes());
@@ -90,7 +93,7 @@ impl Sim {
             (Delivery::End(end), Got::End(name)) => end_name(*end) == *name,
             _ => false,
         };
-        let shown = match product {
+        let shown = match &product {
             Delivery::Refuse(verdict) => verdict.to_string(),
             other => format!("{other:?}"),
         };

@@ -26,7 +26,7 @@ impl Sim {
         let model = self.model.try_recv(who, &key, None);
         let Some(endpoint) = self.real.agents.get(who) else { return Ok(()) };
         let product = endpoint.try_recv(&real_key);
-        self.delivery(who, &product, 0, &model)
+        self.delivery(who, product, 0, &model)
             .map_err(|fault| Fault::new(format!("{fault} (try_recv at {})", key.text())))
     }
 
@@ -39,6 +39,26 @@ impl Sim {
             ..Rider::default()
         };
         (rider, cancel, at)
+    }
+
+    pub(super) fn take_answer(&mut self, request: u8) -> Step {
+        let open = (0..).zip(&self.real.asked).filter(|(_, asked)| asked.is_some()).map(|(at, _)| at);
+        let open: Vec<usize> = open.collect();
+        let Some(at) = open.get(usize::from(request) % open.len().max(1)).copied() else { return Ok(()) };
+        let Some(pending) = self.real.asked.get_mut(at).and_then(Option::as_mut) else { return Ok(()) };
+        let product = pending.try_take();
+        let who = self.model.asked.get(at).map_or(0, |asked| asked.who);
+        let model = self.model.take_answer(at);
+        self.delivery(who, product, 0, &model).map_err(|fault| Fault::new(format!("{fault} (§4.7: answer)")))
+    }
+
+    pub(super) fn drop_asked(&mut self, request: u8) -> Step {
+        let at = usize::from(request) % self.real.asked.len().max(1);
+        if let Some(pending) = self.real.asked.get_mut(at).and_then(Option::take) {
+            drop(pending);
+            self.model.drop_asked(at, "cancelled", "late");
+        }
+        Ok(())
     }
 
     pub(super) fn wait(&mut self, agent: u8, key: u8, deadline: u8, lease: Option<u8>) -> Step {
@@ -159,7 +179,7 @@ impl Sim {
                 {
                     *slot = Some(*subscription);
                 }
-                self.delivery(who, &delivery, missed, &model)
+                self.delivery(who, delivery, missed, &model)
                     .map_err(|fault| Fault::new(format!("{fault} ({place})")))
             }
         }
@@ -258,7 +278,7 @@ impl Sim {
         let Some(who) = self.model.subs.get(at).map(|sub| sub.who) else { return Ok(()) };
         let product = subscription.try_recv();
         let (model, missed) = self.model.pull(at, false);
-        self.delivery(who, &product, missed, &model).map_err(|fault| Fault::new(format!("{fault} (pull)")))
+        self.delivery(who, product, missed, &model).map_err(|fault| Fault::new(format!("{fault} (pull)")))
     }
 }
 
@@ -266,7 +286,7 @@ impl crate::sim::model::Model {
     /// Whether a wait would end if it were polled.
     fn could_go_on(&self, wait: &Wait) -> bool {
         let who: Who = wait.who;
-        let Some(epoch) = wait.begun else { return true };
+        let Some((serial, epoch)) = wait.begun else { return true };
         if !self.is_live(who) || self.closed || wait.displaced || wait.deadline.is_some_and(|at| self.now >= at) {
             return true;
         }
@@ -275,7 +295,8 @@ impl crate::sim::model::Model {
         }
         let Some(mailbox) = self.boxes.get(&wait.key) else { return true };
         let fresh = |expires: Option<u64>| expires.is_none_or(|at| self.now < at);
-        mailbox.epoch != epoch
+        mailbox.serial != serial
+            || mailbox.epoch != epoch
             || mailbox.queue.iter().any(|msg| fresh(msg.expires) && self.would_flow(&msg.body, who))
     }
 }

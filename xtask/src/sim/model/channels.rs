@@ -36,6 +36,21 @@ pub(crate) struct Msg {
     pub(crate) expires: Option<u64>,
     /// How often it was put back (§4.4).
     pub(crate) returns: u32,
+    /// The request that it is (§4.7).
+    pub(crate) request: Option<usize>,
+}
+
+/// A request and its private inbox (§4.7).
+#[derive(Debug, Clone)]
+pub(crate) struct Asked {
+    pub(crate) who: Who,
+    pub(crate) key: Key,
+    pub(crate) deadline: Option<u64>,
+    /// The right to answer is used up.
+    pub(crate) answered: bool,
+    pub(crate) answer: Option<Msg>,
+    pub(crate) taken: bool,
+    pub(crate) end: Option<&'static str>,
 }
 
 /// A message that somebody received and has not acknowledged (§4.4).
@@ -62,6 +77,8 @@ pub(crate) struct Box {
     pub(crate) creator: Option<Who>,
     pub(crate) kept: bool,
     pub(crate) received: u64,
+    /// Which of all mailboxes that ever were.
+    pub(crate) serial: u64,
 }
 
 /// A message that could not be delivered.
@@ -82,6 +99,8 @@ pub(crate) struct Sub {
     pub(crate) open: bool,
     /// Why it ended.
     pub(crate) end: &'static str,
+    /// Its oldest copy was taken and put back by a rung that counts: it waits beside the inbox, whose slot is free.
+    pub(crate) returned: bool,
 }
 
 /// A receive that waits, at a mailbox or a subscription.
@@ -92,8 +111,8 @@ pub(crate) struct Wait {
     pub(crate) sub: Option<usize>,
     pub(crate) deadline: Option<u64>,
     pub(crate) cancelled: bool,
-    /// The mailbox's epoch when it was last polled, once it waits.
-    pub(crate) begun: Option<u32>,
+    /// The mailbox and its epoch when it was last polled, once it waits.
+    pub(crate) begun: Option<(u64, u32)>,
     /// Its mailbox is no more.
     pub(crate) displaced: bool,
     /// It receives under a guard of so many microseconds.
@@ -145,7 +164,8 @@ impl Model {
             Own::Reserved(who) => (None, Some(who)),
             Own::Nobody | Own::OneActOnly => (None, None),
         };
-        let made = Box { binder, reserved, creator, ..Box::default() };
+        self.serials += 1;
+        let made = Box { binder, reserved, creator, serial: self.serials, ..Box::default() };
         self.boxes.insert(key.clone(), made);
         if let Some(agent) = creator.and_then(|who| self.agents.get_mut(who)) {
             agent.made += 1;
@@ -181,6 +201,17 @@ impl Model {
         all.filter(|msg| msg.from == who).map(|msg| msg.body.text.len() as u64).sum()
     }
 
+    /// Rows 8 and 10 of §4.3; what has had its time takes no place.
+    fn find_place(&mut self, key: &Key, who: Who, body: &Body) -> Result<(), Reason> {
+        let found = self.has_place(key, who, body);
+        if found != Err(Reason::RateLimited) {
+            return found;
+        }
+        let now = self.now;
+        self.purge(key, "expired", |_, msg| msg.expires.is_some_and(|at| now >= at));
+        self.has_place(key, who, body)
+    }
+
     /// Rows 8 and 10 of §4.3, §4.12.
     fn has_place(&self, key: &Key, who: Who, body: &Body) -> Result<(), Reason> {
         let Some(mailbox) = self.boxes.get(key) else { return Err(Reason::Misroute) };
@@ -206,7 +237,115 @@ impl Model {
         ttl: Option<u64>,
         idempotency: Option<u8>,
     ) -> Result<(), Reason> {
-        let sent = self.admit(Act::Send, who, Some(key), Some(body))?.unwrap_or_else(|| body.clone());
+        let expires = ttl.map(|ttl| self.now + ttl);
+        self.place(Act::Send, who, key, body, expires, idempotency)
+    }
+
+    /// §4.7: a request is a send with a private inbox for its answer.
+    pub(crate) fn request(
+        &mut self,
+        who: Who,
+        key: &Key,
+        body: &Body,
+        deadline: Option<u64>,
+    ) -> Result<usize, Reason> {
+        self.place(Act::Request, who, key, body, deadline, None)?;
+        let at = self.asked.len();
+        let (key, answer) = (key.clone(), None);
+        if let Some(msg) = self.boxes.get_mut(&key).and_then(|mailbox| mailbox.queue.last_mut()) {
+            msg.request = Some(at);
+        }
+        self.asked.push(Asked { who, key, deadline, answered: false, answer, taken: false, end: None });
+        Ok(at)
+    }
+
+    /// §4.7: the answer of whoever received a request.
+    pub(crate) fn reply(&mut self, who: Who, receiver: Who, at: usize, body: &Body) -> Result<(), Reason> {
+        let Some(asked) = self.asked.get(at).cloned() else { return Err(Reason::Misroute) };
+        let sent = self.admit_reply(who, asked.who, &asked.key, body)?.unwrap_or_else(|| body.clone());
+        if receiver != who || !self.would_flow(&sent, asked.who) {
+            return Err(Reason::TrustViolation);
+        }
+        if asked.answered {
+            return Err(Reason::Misroute);
+        }
+        if !self.has_credit(Act::Send) {
+            return Err(Reason::RateLimited);
+        }
+        self.count(Act::Send);
+        self.placed += 1;
+        self.books.sent += 1;
+        let order = self.placed;
+        let msg = Msg { order, from: who, body: sent, expires: None, returns: 0, request: None };
+        let late = asked.end.is_some() || asked.deadline.is_some_and(|at| self.now >= at);
+        if let Some(asked) = self.asked.get_mut(at) {
+            asked.answered = true;
+            if !late {
+                asked.answer = Some(msg.clone());
+            }
+        }
+        if late {
+            self.bury([msg], "late");
+        }
+        Ok(())
+    }
+
+    /// §4.7: a look for the answer.
+    pub(crate) fn take_answer(&mut self, at: usize) -> Got {
+        let Some(asked) = self.asked.get(at).cloned() else { return Got::Empty };
+        if let Err(reason) = self.admit(Act::Await, asked.who, Some(&asked.key), None) {
+            return Got::Refused(reason);
+        }
+        let Some(msg) = asked.answer else {
+            if let Some(end) = asked.end {
+                return Got::End(end);
+            }
+            if asked.taken {
+                return Got::Refused(Reason::Misroute);
+            }
+            if asked.deadline.is_some_and(|at| self.now >= at) {
+                if let Some(asked) = self.asked.get_mut(at) {
+                    asked.end = Some("timeout");
+                }
+                return Got::End("timeout");
+            }
+            return self.nothing();
+        };
+        let held = self.holds_back(&msg.body.text);
+        if !held && !self.has_credit(Act::Recv) {
+            return Got::Refused(Reason::RateLimited);
+        }
+        if let Some(asked) = self.asked.get_mut(at) {
+            (asked.answer, asked.taken) = (None, true);
+        }
+        if held {
+            self.books.held += 1;
+            return Got::Held(msg);
+        }
+        self.count(Act::Recv);
+        self.books.received += 1;
+        Got::Message(msg)
+    }
+
+    /// Nobody waits for an answer any more.
+    pub(crate) fn drop_asked(&mut self, at: usize, end: &'static str, cause: &'static str) {
+        let Some(asked) = self.asked.get_mut(at) else { return };
+        asked.end.get_or_insert(end);
+        let late = asked.answer.take();
+        self.bury(late, cause);
+    }
+
+    /// §4.3, for the acts that it holds for.
+    fn place(
+        &mut self,
+        act: Act,
+        who: Who,
+        key: &Key,
+        body: &Body,
+        expires: Option<u64>,
+        idempotency: Option<u8>,
+    ) -> Result<(), Reason> {
+        let sent = self.admit(act, who, Some(key), Some(body))?.unwrap_or_else(|| body.clone());
         let id = self.agent(who).map(|agent| agent.id.clone()).unwrap_or_default();
         if let Some(idempotency) = idempotency
             && let Some((_, _, to, scope, text)) =
@@ -222,13 +361,14 @@ impl Model {
             return Ok(());
         }
         self.need_box(key, who)?;
-        self.has_place(key, who, &sent)?;
+        self.find_place(key, who, &sent)?;
         if !self.has_credit(Act::Send) {
             return Err(Reason::RateLimited);
         }
         self.count(Act::Send);
         self.placed += 1;
-        let msg = Msg { order: self.placed, from: who, body: sent, expires: ttl.map(|ttl| self.now + ttl), returns: 0 };
+        let order = self.placed;
+        let msg = Msg { order, from: who, body: sent, expires, returns: 0, request: None };
         if let Some(mailbox) = self.boxes.get_mut(key) {
             mailbox.queue.push(msg);
         }
@@ -419,7 +559,7 @@ impl Model {
         if let Err(reason) = self.admit(act, who, Some(&key), None) {
             return Got::Refused(reason);
         }
-        let Some(epoch) = wait.begun else {
+        let Some((serial, epoch)) = wait.begun else {
             return self.first_poll(wait, others_waiting);
         };
         if wait.displaced {
@@ -427,6 +567,11 @@ impl Model {
         }
         if self.closed {
             return Got::End("closed");
+        }
+        if self.boxes.get(&key).is_none_or(|mailbox| mailbox.serial != serial) {
+            // Its mailbox went for want of use: it waits on at the next.
+            wait.begun = None;
+            return self.first_poll(wait, others_waiting);
         }
         if self.boxes.get(&key).is_some_and(|mailbox| mailbox.epoch != epoch) {
             let mine = self.only(&key).is_none_or(|only| only == who);
@@ -474,7 +619,7 @@ impl Model {
             (None, true) => Got::Refused(Reason::TrustViolation),
             (None, false) if others_waiting >= self.setup.waits as usize => Got::Refused(Reason::RateLimited),
             (None, false) => {
-                wait.begun = self.boxes.get(&key).map(|mailbox| mailbox.epoch);
+                wait.begun = self.boxes.get(&key).map(|mailbox| (mailbox.serial, mailbox.epoch));
                 Got::Waits
             }
         }
@@ -496,13 +641,13 @@ impl Model {
         let mut receipt = Receipt::default();
         let Some(list) = self.topics.get(key).cloned() else { return Ok(receipt) };
         self.placed += 1;
-        let msg = Msg { order: self.placed, from: who, body: sent, expires: None, returns: 0 };
+        let msg = Msg { order: self.placed, from: who, body: sent, expires: None, returns: 0, request: None };
         for at in list {
             let flows = self.subs.get(at).is_some_and(|sub| self.would_flow(&msg.body, sub.who));
             let Some(sub) = self.subs.get_mut(at) else { continue };
             if !flows {
                 receipt.skipped += 1;
-            } else if sub.queue.len() < self.setup.capacity {
+            } else if sub.queue.len() < self.setup.capacity + usize::from(sub.returned) {
                 receipt.fanout += 1;
                 sub.queue.push(msg.clone());
             } else {
@@ -527,7 +672,7 @@ impl Model {
         }
         self.count(Act::Subscribe);
         let at = self.subs.len();
-        self.subs.push(Sub { who, key: key.clone(), queue: Vec::new(), missed: 0, open: true, end: "" });
+        self.subs.push(Sub { who, key: key.clone(), queue: Vec::new(), missed: 0, open: true, end: "", returned: false });
         self.topics.entry(key.clone()).or_default().push(at);
         Ok(at)
     }
@@ -576,6 +721,7 @@ impl Model {
             return (if waits { Got::Waits } else { self.nothing() }, 0);
         }
         let msg = sub.queue.remove(0);
+        sub.returned = false;
         let missed = std::mem::take(&mut sub.missed);
         if self.holds_back(&msg.body.text) {
             self.books.held += 1;
@@ -584,6 +730,7 @@ impl Model {
         if !self.has_credit(Act::Recv) {
             if let Some(sub) = self.subs.get_mut(at) {
                 sub.queue.insert(0, msg);
+                sub.returned = true;
                 sub.missed += missed;
             }
             return (Got::Refused(Reason::RateLimited), 0);
@@ -607,7 +754,7 @@ impl Model {
             if others_waiting >= self.setup.waits as usize {
                 return (Got::Refused(Reason::RateLimited), 0);
             }
-            wait.begun = Some(0);
+            wait.begun = Some((0, 0));
         }
         (got, missed)
     }
@@ -736,7 +883,7 @@ impl Model {
         ended
     }
 
-    fn forget_box(&mut self, key: &Key) {
+    pub(crate) fn forget_box(&mut self, key: &Key) {
         if let Some(gone) = self.boxes.remove(key)
             && let Some(agent) = gone.creator.and_then(|who| self.agents.get_mut(who))
         {
@@ -744,8 +891,9 @@ impl Model {
         }
     }
 
-    /// §2.3: what detaching changes. `waited`: the keys where somebody else waits.
-    pub(crate) fn detached(&mut self, who: Who, waited: &[Key]) {
+    /// §2.3: what detaching changes. The mailboxes that have no use any more, unless somebody waits there.
+    pub(crate) fn detached(&mut self, who: Who) -> Vec<Key> {
+        let mut unused = Vec::new();
         if let Some(agent) = self.agents.get_mut(who) {
             agent.live = false;
         }
@@ -773,14 +921,20 @@ impl Model {
                     && mailbox.reserved.is_none()
                     && !mailbox.kept
             });
-            if idle && !waited.contains(&key) {
-                self.forget_box(&key);
+            if idle {
+                unused.push(key);
+            }
+        }
+        for at in 0..self.asked.len() {
+            if self.asked.get(at).is_some_and(|asked| asked.who == who) {
+                self.drop_asked(at, "detached", "detached");
             }
         }
         let own: Vec<_> = self.subs.iter().enumerate().filter(|(_, sub)| sub.who == who).collect();
         for at in own.iter().map(|(at, _)| *at).collect::<Vec<_>>() {
             self.end_sub(at, "detached");
         }
+        unused
     }
 
     /// §4.11.
@@ -789,6 +943,9 @@ impl Model {
         let keys: Vec<_> = self.boxes.keys().cloned().collect();
         for key in keys {
             self.purge_all(&key, "closed");
+        }
+        for at in 0..self.asked.len() {
+            self.drop_asked(at, "closed", "closed");
         }
         for at in 0..self.subs.len() {
             self.end_sub(at, "closed");
@@ -799,6 +956,7 @@ impl Model {
     pub(crate) fn queued(&self) -> u64 {
         let boxes: usize = self.boxes.values().map(|mailbox| mailbox.all().count()).sum();
         let inboxes: usize = self.subs.iter().map(|sub| sub.queue.len()).sum();
-        (boxes + inboxes) as u64
+        let answers = self.asked.iter().filter(|asked| asked.answer.is_some()).count();
+        (boxes + inboxes + answers) as u64
     }
 }

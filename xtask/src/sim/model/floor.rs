@@ -42,6 +42,25 @@ impl Model {
         Ok(changed)
     }
 
+    /// The same for a reply, whose recipient is the requester (§4.7).
+    pub(crate) fn admit_reply(
+        &self,
+        who: Who,
+        requester: Who,
+        key: &Key,
+        body: &Body,
+    ) -> Result<Option<Body>, Reason> {
+        let own = Key { locale: "session", id: self.agent(who).map(|agent| agent.trace.clone()).unwrap_or_default() };
+        let away = Key { locale: "in_kernel", id: "elsewhere".to_owned() };
+        let home = if requester == who { &own } else { &away };
+        self.floor(Act::Reply, who, Some(home), Some(body))?;
+        let changed = self.fold(Act::Reply, who, &key.text(), Some(body))?;
+        if let Some(changed) = &changed {
+            self.floor(Act::Reply, who, Some(home), Some(changed))?;
+        }
+        Ok(changed)
+    }
+
     /// The same for acts that are addressed to no channel.
     pub(crate) fn admit_at(
         &self,

@@ -10,6 +10,9 @@ use crate::sim::setup::Setup;
 pub(crate) enum Act {
     Send,
     Publish,
+    Request,
+    Reply,
+    Await,
     Recv,
     RecvLeased,
     Subscribe,
@@ -34,6 +37,9 @@ impl Act {
         match self {
             Self::Send => "a2a.send",
             Self::Publish => "a2a.publish",
+            Self::Request => "a2a.request",
+            Self::Reply => "a2a.reply",
+            Self::Await => "a2a.await",
             Self::Recv => "a2a.recv",
             Self::RecvLeased => "a2a.recv_leased",
             Self::Subscribe => "a2a.subscribe",
@@ -56,8 +62,8 @@ impl Act {
 
     pub(crate) const fn cap(self) -> Cap {
         match self {
-            Self::Send | Self::Publish => Cap::Send,
-            Self::Recv | Self::RecvLeased | Self::Subscribe | Self::Unsubscribe | Self::Bind | Self::Unbind => Cap::Recv,
+            Self::Send | Self::Publish | Self::Request | Self::Reply => Cap::Send,
+            Self::Await | Self::Recv | Self::RecvLeased | Self::Subscribe | Self::Unsubscribe | Self::Bind | Self::Unbind => Cap::Recv,
             Self::Widen => Cap::Widen,
             Self::CellPut | Self::CellCas | Self::CellDelete => Cap::SpaceWrite,
             Self::CellGet => Cap::SpaceRead,

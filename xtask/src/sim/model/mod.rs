@@ -31,6 +31,7 @@ pub(crate) struct Model {
     /// The product's number for an order, as far as it was seen.
     pub(crate) seqs: BTreeMap<u64, u64>,
     pub(crate) bindings: u64,
+    pub(crate) serials: u64,
     pub(crate) books: Books,
     pub(crate) dead: Vec<Letter>,
     pub(crate) memory: Vec<(String, u8, Key, Scope, String)>,
@@ -41,6 +42,9 @@ pub(crate) struct Model {
     pub(crate) fences: u64,
     pub(crate) record: layers::Record,
     /// Guards that were handed out: holder, key, and whether they are still held.
+    pub(crate) asked: Vec<channels::Asked>,
+    /// Requests that were received: by whom, and which.
+    pub(crate) inbox: Vec<(Who, usize)>,
     pub(crate) guards: Vec<(Who, Key, bool)>,
 }
 
@@ -72,9 +76,12 @@ impl Model {
             placed: 0,
             seqs: BTreeMap::new(),
             bindings: 0,
+            serials: 0,
             books: Books::default(),
             dead: Vec::new(),
             memory: Vec::new(),
+            asked: Vec::new(),
+            inbox: Vec::new(),
             guards: Vec::new(),
             cells: Vec::new(),
             versions: 0,

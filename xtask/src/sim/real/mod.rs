@@ -5,7 +5,7 @@ pub(crate) mod task;
 
 use std::sync::Arc;
 
-use fak_a2achan::{Addressing, Binding, Bus, BusConfig, Endpoint, LeasedMessage, Limits, Subscription};
+use fak_a2achan::{Addressing, Binding, Bus, BusConfig, Endpoint, LeasedMessage, Limits, Message, PendingReply, Subscription};
 use fak_abi::{Capability, Id, PrincipalSpec, Ref};
 use fak_adjudicate::{
     AuditLog, AuditOptions, Kernel, ManualClock, Policy, PolicyRung, Rank,
@@ -44,6 +44,9 @@ pub(crate) struct World {
     /// One for each guard of the model.
     pub(crate) guards: Vec<Option<LeasedMessage>>,
     pub(crate) tasks: Vec<Task>,
+    /// One for each request of the model, and requests that were received.
+    pub(crate) asked: Vec<Option<PendingReply>>,
+    pub(crate) inbox: Vec<Message>,
     pub(crate) space: Space,
     pub(crate) store: TaskStore,
     pub(crate) arbiter: Arc<LaneArbiter>,
@@ -143,6 +146,8 @@ impl World {
             bindings: Vec::new(),
             guards: Vec::new(),
             tasks: Vec::new(),
+            asked: Vec::new(),
+            inbox: Vec::new(),
             space,
             store,
             arbiter,
