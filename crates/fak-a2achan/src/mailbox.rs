@@ -233,6 +233,7 @@ impl<L: Locks> Mailbox<L> {
 
 impl Input {
     /// Moves everything to the receivers' side; cheap when that has run dry.
+    #[inline]
     fn drain_into(&mut self, out: &mut Output) {
         if out.queue.is_empty() {
             std::mem::swap(&mut self.queue, &mut out.queue);
