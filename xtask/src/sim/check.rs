@@ -12,8 +12,8 @@ pub(crate) fn after_step(sim: &mut Sim, at: usize) -> Step {
     if let Some(leak) = sim.real.leak.found() {
         return Err(Fault::new(format!("§9: a body's text shows up in {leak}")));
     }
-    let tally = sim.real.bus.stats();
     sim.model.sweep();
+    let tally = sim.real.bus.stats();
     ensure!(tally.is_conserved(), "§4.10: the books do not balance: {tally:?}");
     let product = Books {
         sent: tally.sent,

@@ -24,8 +24,6 @@ pub(crate) struct Setup {
     pub(crate) metered: bool,
     /// A policy rung is installed.
     pub(crate) policy: bool,
-    /// A topology is installed.
-    pub(crate) edges: bool,
     /// Slots of the audit queue.
     pub(crate) audit: usize,
     /// How the secretive agent's private texts differ, in a run that is compared with another; it widens nothing then.
@@ -50,7 +48,6 @@ impl Setup {
             redeliveries: rng.pick(&[0, 1, 5], 1),
             metered: rng.one_in(3),
             policy: rng.one_in(2),
-            edges: rng.one_in(5),
             audit: 1 << 14,
             secret: None,
             fickle: !rng.one_in(3),

@@ -66,7 +66,7 @@ impl Sim {
             let is_kept =
                 depths.iter().any(|depth| depth.at == OwnedAddress::Channel(ChannelKey::clone(&real)));
             // Whether one who was woken still waits is nobody's to say.
-            if !waits(false) && !(waits(true) && is_kept) {
+            if !(waits(false) || waits(true) && is_kept) {
                 self.model.forget_box(&key);
             }
         }

@@ -76,7 +76,7 @@ impl Sim {
         let count = self.real.inbox.len();
         let Some(at) = count.checked_sub(1 + usize::from(request) % count.clamp(1, 4)) else { return Ok(()) };
         let Some((receiver, asked)) = self.model.inbox.get(at).copied() else { return Ok(()) };
-        let Some(who) = (if agent % 8 == 0 { self.agent(agent) } else { Some(receiver) }) else {
+        let Some(who) = (if agent.is_multiple_of(8) { self.agent(agent) } else { Some(receiver) }) else {
             return Ok(());
         };
         let Some((number, body)) = self.shared_body(body) else { return Ok(()) };

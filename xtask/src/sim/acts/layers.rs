@@ -21,7 +21,7 @@ fn scope_of(n: u8) -> Scope {
 
 impl Sim {
     pub(super) fn cell_write(&mut self, agent: u8, cell: u8, body: u8, expected: u8) -> Step {
-        let chosen = if body % 4 == 0 { self.body(body) } else { self.shared_body(body) };
+        let chosen = if body.is_multiple_of(4) { self.body(body) } else { self.shared_body(body) };
         let (Some(mut who), Some((at, body))) = (self.agent(agent), chosen) else { return Ok(()) };
         if agent % 4 < 2 && self.model.is_live(body.owner) {
             who = body.owner;
@@ -121,7 +121,9 @@ impl Sim {
         let Some(token) = self.real.tokens.get(at).cloned() else { return Ok(()) };
         let fence = token.fence();
         let holder = self.model.lane_mut(fence).map(|lease| lease.holder);
-        let Some(who) = (if agent % 8 == 0 { self.agent(agent) } else { holder }) else { return Ok(()) };
+        let Some(who) = (if agent.is_multiple_of(8) { self.agent(agent) } else { holder }) else {
+            return Ok(());
+        };
         let ttl = u64::from(what) * 10_000 + 1;
         let path = PATHS.get(usize::from(what / 4) % PATHS.len()).copied().unwrap_or_default();
         let Some(endpoint) = self.real.agents.get(who) else { return Ok(()) };

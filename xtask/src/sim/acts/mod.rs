@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use fak_abi::ChannelKey;
 
+use super::SECRETIVE;
 use super::fault::{Fault, Step};
 use super::model::host::{Door, FICKLE, Mood, POLICIES};
 use super::model::{Body, Key, Model, Scope, Who};
@@ -126,10 +127,13 @@ impl Sim {
         }
     }
 
-    /// Looks at what an agent is shown.
+    /// Looks at what an agent is shown; in a run that is compared, keeps it unless it is the secretive agent's.
     fn show(&self, who: Who, text: &str) {
         let id = self.model.agent(who).map_or("nobody", |agent| &agent.id);
-        self.real.leak.shown(id, text);
+        self.real.leak.look(id, text);
+        if self.model.setup.secret.is_some() && id != SECRETIVE {
+            self.real.leak.keep(id, text);
+        }
     }
 
     /// Somebody attached; now and then somebody who no longer is.

@@ -31,7 +31,7 @@ impl Sim {
     }
 
     fn rider(&self, deadline: u8) -> (Rider, Cancel, Option<u64>) {
-        let at = (deadline % 4 == 0).then(|| self.model.now + u64::from(deadline) * 20_000);
+        let at = deadline.is_multiple_of(4).then(|| self.model.now + u64::from(deadline) * 20_000);
         let cancel = Cancel::new();
         let rider = Rider {
             deadline: at.map(Timestamp::from_micros),

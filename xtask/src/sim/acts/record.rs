@@ -58,7 +58,7 @@ impl Sim {
         };
         let back = if base % 4 == 3 { usize::from(base / 4) % (number + 1) } else { 0 };
         let base = self.real.store.revision_at(&task, number - back).unwrap_or_else(|| current.clone());
-        let change = if what % 4 == 0 {
+        let change = if what.is_multiple_of(4) {
             self.model.marks += 1;
             Change::Title(format!("{MARK}title-{}", self.model.marks))
         } else if what % 16 == 1 {

@@ -101,11 +101,10 @@ impl Model {
                 if let Some(who) = self.attached(&key.id) {
                     return Own::Reserved(who);
                 }
-                ["correction:", "ack:", "status:"]
+                let special = ["correction:", "ack:", "status:"]
                     .iter()
-                    .filter_map(|prefix| key.id.strip_prefix(prefix))
-                    .find_map(|id| self.attached(id))
-                    .map_or(Own::Nobody, Own::OneActOnly)
+                    .filter_map(|prefix| key.id.strip_prefix(prefix));
+                special.filter_map(|id| self.attached(id)).next().map_or(Own::Nobody, Own::OneActOnly)
             }
         }
     }

@@ -3,9 +3,15 @@
 
 pub(crate) mod cast;
 pub(crate) mod channels;
-pub(crate) mod floor;
+mod floor;
+mod guards;
 pub(crate) mod host;
 pub(crate) mod layers;
+mod owners;
+mod receive;
+mod requests;
+mod send;
+mod topics;
 
 use std::collections::BTreeMap;
 

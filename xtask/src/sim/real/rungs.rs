@@ -11,7 +11,7 @@ use fak_abi::{
 };
 
 use crate::sim::model::host::{Door, FICKLE, Mood};
-use crate::sim::{MARK, PANIC, SECRETIVE, TRANSFORMED};
+use crate::sim::{MARK, PANIC, TRANSFORMED};
 
 /// What the episode last told its rungs.
 #[derive(Debug, Default)]
@@ -158,7 +158,7 @@ impl WitnessResolver for Oracle {
     }
 }
 
-/// The first text that showed a body's bytes where none may be.
+/// The first text that showed a body's bytes where none may be; and, in runs that are compared, everything shown.
 #[derive(Debug, Default)]
 pub(crate) struct Leak(Mutex<Option<String>>, Mutex<Vec<String>>);
 
@@ -173,16 +173,13 @@ impl Leak {
         }
     }
 
-    /// As [`Self::look`], of what one agent is shown, which is kept.
-    pub(crate) fn shown(&self, to: &str, text: &str) {
-        self.look(to, text);
-        if to != SECRETIVE {
-            self.1.lock().unwrap_or_else(PoisonError::into_inner).push(format!("{to}: {text}"));
-        }
+    /// Keeps what an agent was shown.
+    pub(crate) fn keep(&self, to: &str, text: &str) {
+        self.1.lock().unwrap_or_else(PoisonError::into_inner).push(format!("{to}: {text}"));
     }
 
-    /// Everything that everybody but the secretive agent was shown, in order.
-    pub(crate) fn everything_shown(&self) -> Vec<String> {
+    /// Everything that was kept, in order.
+    pub(crate) fn kept(&self) -> Vec<String> {
         std::mem::take(&mut *self.1.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
