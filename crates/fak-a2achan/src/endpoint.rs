@@ -89,10 +89,10 @@ impl Endpoint {
     /// Folds an act. A refusal is counted and audited already.
     #[inline]
     pub(crate) fn admit<'a>(&'a self, call: &'a ToolCall<'a>) -> Result<Permit<'a>, Verdict> {
-        if self.0.account.is_none() {
+        let (Some(_), Some(link)) = (&self.0.account, self.0.core.link()) else {
             return Err(self.strange(call));
-        }
-        match self.0.agent.gate().admit(call) {
+        };
+        match self.0.agent.gate().admit(call, link.key()) {
             Admission::Permit(permit) => Ok(permit),
             Admission::Refuse(verdict) => {
                 self.0.core.deny();

@@ -103,11 +103,29 @@ pub trait Host: Gate {
     fn resolver(&self) -> &dyn Resolver;
 }
 
+/// Shows that its holder is a layer built into one kernel. Minted with that kernel's seal and
+/// handed out in the [`DriverLink`] alone: no agent can come by one.
+#[derive(Debug, Clone)]
+pub struct LayerKey(KernelTag);
+
+impl LayerKey {
+    pub(crate) const fn new(tag: KernelTag) -> Self {
+        Self(tag)
+    }
+
+    /// The kernel it is good for.
+    #[must_use]
+    #[inline]
+    pub const fn tag(&self) -> &KernelTag {
+        &self.0
+    }
+}
+
 /// A layer's tie to its kernel: identity, clock, timer and numbers at hand, the rest behind a
 /// weak pointer.
 #[derive(Clone)]
 pub struct DriverLink {
-    tag: KernelTag,
+    key: LayerKey,
     clock: Arc<dyn Clock>,
     timer: Arc<dyn Timer>,
     sequence: Arc<Sequence>,
@@ -118,20 +136,27 @@ impl DriverLink {
     /// For kernels.
     #[must_use]
     pub fn new(
-        tag: KernelTag,
+        key: LayerKey,
         clock: Arc<dyn Clock>,
         timer: Arc<dyn Timer>,
         sequence: Arc<Sequence>,
         host: Weak<dyn Host>,
     ) -> Self {
-        Self { tag, clock, timer, sequence, host }
+        Self { key, clock, timer, sequence, host }
     }
 
     /// The kernel's identity, to compare with that of a handle on every act.
     #[must_use]
     #[inline]
     pub const fn tag(&self) -> &KernelTag {
-        &self.tag
+        self.key.tag()
+    }
+
+    /// What the kernel asks of a layer that wants a permit.
+    #[must_use]
+    #[inline]
+    pub const fn key(&self) -> &LayerKey {
+        &self.key
     }
 
     /// The kernel's clock.

@@ -8,6 +8,7 @@ use std::task::{Context, Poll};
 use thiserror::Error;
 
 use crate::call::{ToolCall, ToolResult, ToolToken};
+use crate::driver::LayerKey;
 use crate::event::Peer;
 use crate::explain::Explanation;
 use crate::handle::AgentHandle;
@@ -31,8 +32,10 @@ pub trait Gate: Send + Sync {
     fn decide(&self, call: &ToolCall<'_>) -> Verdict;
 
     /// Folds an act whose layer has checks of its own to make before it happens (§4.3 rows 8–10).
-    /// The permit must be settled; an act that happens without one cannot be written.
-    fn admit<'a>(&'a self, call: &'a ToolCall<'a>) -> Admission<'a>;
+    /// The permit must be settled; an act that happens without one cannot be written. `layer` shows
+    /// that a layer of this kernel asks: an agent that could settle permits of its own could write
+    /// entries for acts that never happened.
+    fn admit<'a>(&'a self, call: &'a ToolCall<'a>, layer: &LayerKey) -> Admission<'a>;
 
     /// Decides and, if allowed, enqueues for the tool's engine (§3.3). Never blocks.
     fn submit(&self, call: &ToolCall<'_>) -> Ticket;

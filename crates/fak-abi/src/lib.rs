@@ -38,7 +38,7 @@ pub use call::{Cancel, MetaValue, OwnedCall, Rider, Status, Tool, ToolCall, Tool
 pub use capability::{Act, CapSet, Capability};
 pub use closed::UnknownName;
 pub use digest::{Digest, DigestError};
-pub use driver::{Driver, DriverLink, Host, InstallError};
+pub use driver::{Driver, DriverLink, Host, InstallError, LayerKey};
 pub use event::{Event, EventKind, EventKinds, Peer};
 pub use explain::{Explanation, RungOpinion};
 pub use flow::{Domains, may_flow};

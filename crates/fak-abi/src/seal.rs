@@ -7,6 +7,7 @@ use bytes::Bytes;
 
 use crate::call::ToolToken;
 use crate::capability::{Act, CapSet};
+use crate::driver::LayerKey;
 use crate::gate::{Gate, Ticket};
 use crate::handle::AgentHandle;
 use crate::id::Id;
@@ -71,6 +72,12 @@ impl KernelSeal {
     /// Mints the claim check of a submission.
     pub fn ticket(&self, seq: u64, verdict: Verdict) -> Ticket {
         Ticket::new(self.0.clone(), seq, verdict)
+    }
+
+    /// Mints what a layer built into this kernel shows when it asks for permits.
+    #[must_use]
+    pub fn layer_key(&self) -> LayerKey {
+        LayerKey::new(self.0.clone())
     }
 
     /// Mints a tool token.

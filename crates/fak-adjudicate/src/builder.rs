@@ -222,7 +222,7 @@ impl KernelBuilder {
             .fold(Kernel::OWN_CAPABILITIES, |caps: CapSet, driver| caps.or(driver.capabilities()));
         let seal = KernelSeal::new();
         let sequence = Arc::new(Sequence::new());
-        let tag = seal.tag().clone();
+        let key = seal.layer_key();
         let (clock, timer) = (Arc::clone(&self.clock), Arc::clone(&self.timer));
         let kernel = Arc::new(Kernel::assemble(crate::kernel::Assembly {
             roll: Roll::new(seal, registered, self.grants),
@@ -242,7 +242,7 @@ impl KernelBuilder {
         for driver in kernel.drivers() {
             let host: Weak<dyn fak_abi::Host> = host.clone();
             driver.install(DriverLink::new(
-                tag.clone(),
+                key.clone(),
                 Arc::clone(&clock),
                 Arc::clone(&timer),
                 Arc::clone(&sequence),

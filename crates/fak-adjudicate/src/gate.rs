@@ -7,8 +7,9 @@ use std::task::{Context, Poll};
 use bytes::Bytes;
 use fak_abi::{
     Admission, AgentHandle, AuditSlot, Charge, Claim, Claiming, Clock, Event, EventKind, Explanation, Gate,
-    Host, Id, KernelTag, Needs, Opinion, Outcome, OwnedCall, Peer, Permit, Principal, Reason, Ref, Refusal,
-    Resolver, ShareScope, Taint, Ticket, TicketError, Timer, Tool, ToolCall, ToolResult, ToolToken, Verdict,
+    Host, Id, KernelTag, LayerKey, Needs, Opinion, Outcome, OwnedCall, Peer, Permit, Principal, Reason, Ref,
+    Refusal, Resolver, ShareScope, Taint, Ticket, TicketError, Timer, Tool, ToolCall, ToolResult, ToolToken,
+    Verdict,
 };
 
 use crate::chain::Chain;
@@ -46,7 +47,10 @@ impl Gate for Kernel {
     }
 
     #[inline]
-    fn admit<'a>(&'a self, call: &'a ToolCall<'a>) -> Admission<'a> {
+    fn admit<'a>(&'a self, call: &'a ToolCall<'a>, layer: &LayerKey) -> Admission<'a> {
+        if layer.tag() != self.seal().tag() {
+            return Admission::Refuse(self.no_layer(call));
+        }
         self.admission(call)
     }
 
@@ -256,6 +260,17 @@ impl Kernel {
             Ok((by, args)) => {
                 let needs = Needs { counts: chain.counts, observed: false };
                 finish(Permit::new(self, call, by, needs, AuditSlot::None).transform(args))
+            }
+        }
+    }
+
+    /// A permit was asked for by what is no layer of this kernel.
+    #[cold]
+    fn no_layer(&self, call: &ToolCall<'_>) -> Verdict {
+        match self.admission(call) {
+            Admission::Refuse(verdict) => verdict,
+            Admission::Permit(permit) => {
+                permit.refuse(Refusal::new(Reason::TrustViolation, sites::FOREIGN.site()), KERNEL)
             }
         }
     }

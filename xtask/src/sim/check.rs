@@ -13,6 +13,7 @@ pub(crate) fn after_step(sim: &mut Sim, at: usize) -> Step {
         return Err(Fault::new(format!("§9: a body's text shows up in {leak}")));
     }
     let tally = sim.real.bus.stats();
+    sim.model.sweep();
     ensure!(tally.is_conserved(), "§4.10: the books do not balance: {tally:?}");
     let product = Books {
         sent: tally.sent,
@@ -40,14 +41,20 @@ fn depths(sim: &Sim) -> Step {
     }
     let depths = sim.real.bus.depths();
     let named: Vec<String> = depths.iter().map(|depth| depth.at.to_string()).collect();
-    let gone = sim.model.boxes.keys().map(Key::text).filter(|key| !named.iter().any(|name| name.replace('"', "") == *key));
+    let gone = sim
+        .model
+        .boxes
+        .keys()
+        .map(Key::text)
+        .filter(|key| !named.iter().any(|name| name.replace('"', "") == *key));
     let gone: Vec<String> = gone.collect();
     ensure!(gone.is_empty(), "§4.10: the mailboxes {gone:?} are gone; the product has {named:?}");
     for depth in depths {
         ensure!(depth.queued <= sim.model.setup.capacity as u64, "§4.3 row 10: above capacity: {depth:?}");
         let OwnedAddress::Channel(key) = &depth.at else { continue };
         let locale = key.locale().name();
-        let locale = ["in_kernel", "session", "window"].into_iter().find(|name| *name == locale).unwrap_or_default();
+        let locale =
+            ["in_kernel", "session", "window"].into_iter().find(|name| *name == locale).unwrap_or_default();
         let known = sim.model.boxes.get(&Key { locale, id: key.id().as_str().to_owned() });
         let Some(known) = known else {
             return Err(Fault::new(format!("the model knows of no mailbox {depth:?}")));
@@ -67,7 +74,10 @@ pub(crate) fn at_end(sim: &mut Sim) -> Step {
     let verified = fak_adjudicate::verify_audit(&log[..], Some(&sim.real.audit.checkpoint()));
     ensure!(verified.is_ok(), "§3.6: the audit log does not verify: {verified:?}");
     sim.real.leak.look("the audit log", &String::from_utf8_lossy(log));
-    sim.real.leak.found().map_or(Ok(()), |leak| Err(Fault::new(format!("§3.6: a body's text shows up in {leak}"))))
+    sim.real
+        .leak
+        .found()
+        .map_or(Ok(()), |leak| Err(Fault::new(format!("§3.6: a body's text shows up in {leak}"))))
 }
 
 /// §4.10: every dead letter of the model is on the host's shelf, with its cause, and a sender sees its own alone.
@@ -90,7 +100,8 @@ fn dead_letters(sim: &mut Sim) -> Step {
     }
     for endpoint in &sim.real.agents {
         let me = endpoint.agent().principal();
-        let foreign = endpoint.dead_letters().into_iter().find(|letter| letter.from.incarnation() != me.incarnation());
+        let foreign =
+            endpoint.dead_letters().into_iter().find(|letter| letter.from.incarnation() != me.incarnation());
         ensure!(foreign.is_none(), "§4.10: {me:?} sees a dead letter of another: {foreign:?}");
     }
     Ok(())

@@ -63,6 +63,18 @@ impl Episode {
     }
 }
 
+#[cfg(test)]
+impl Episode {
+    /// What everybody but the secretive agent is shown, when its private texts are written with `secret`.
+    pub(crate) fn shown_with(&self, secret: char) -> Result<Vec<String>, Fault> {
+        let mut sim = Sim::new(Setup { secret: Some(secret), ..self.setup.clone() })?;
+        for op in &self.ops {
+            sim.apply(*op)?;
+        }
+        Ok(sim.real.leak.everything_shown())
+    }
+}
+
 /// Plays steps in a setup; the step that found something, and what.
 pub(crate) fn play(setup: &Setup, ops: &[Op]) -> Option<(usize, Fault)> {
     let mut sim = match Sim::new(setup.clone()) {

@@ -30,6 +30,9 @@ pub(crate) const TRANSFORMED: &str = "MARK-T:";
 /// What rungs say that fall over on purpose.
 pub(crate) const PANIC: &str = "a rung of the simulation falls over";
 
+/// The agent whose private values differ between two runs that are compared (issue 9, non-interference).
+pub(crate) const SECRETIVE: &str = "a0";
+
 /// How `cargo xtask sim` is asked.
 #[derive(Args)]
 pub(crate) struct Options {
@@ -73,6 +76,7 @@ pub(crate) fn run(options: &Options) -> Result<bool, TaskError> {
             }
         }
         if let Some((at, fault)) = episode.run() {
+            out::line(&format!("sim: found after {} steps", done + at as u64 + 1))?;
             report(&episode, at, &fault)?;
             return Ok(false);
         }
@@ -133,6 +137,23 @@ mod tests {
                 return;
             }
         }
+    }
+
+    /// Issue 9: two runs that differ only in what one agent holds privately look the same to everybody else.
+    #[test]
+    fn what_is_private_changes_nothing_for_others() {
+        quiet();
+        let mut shown = 0;
+        for episode in Episode::series(11).take(12) {
+            let [one, other] = ['x', 'y'].map(|secret| episode.shown_with(secret));
+            let [one, other] = [one.unwrap(), other.unwrap()];
+            assert_eq!(one.len(), other.len(), "replay: seed {}", episode.seed());
+            for (one, other) in one.iter().zip(&other) {
+                assert_eq!(one, other, "seed {}", episode.seed());
+            }
+            shown += one.len();
+        }
+        assert!(shown > 500, "only {shown} texts were compared");
     }
 
     /// A run is a function of its seed.

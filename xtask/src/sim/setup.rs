@@ -28,6 +28,8 @@ pub(crate) struct Setup {
     pub(crate) edges: bool,
     /// Slots of the audit queue.
     pub(crate) audit: usize,
+    /// How the secretive agent's private texts differ, in a run that is compared with another; it widens nothing then.
+    pub(crate) secret: Option<char>,
     /// Some rungs change their minds and some panic.
     pub(crate) fickle: bool,
 }
@@ -50,6 +52,7 @@ impl Setup {
             policy: rng.one_in(2),
             edges: rng.one_in(5),
             audit: 1 << 14,
+            secret: None,
             fickle: !rng.one_in(3),
         }
     }

@@ -8,7 +8,7 @@ use fak_abi::{Digest, Timestamp};
 
 use super::entry::AuditEntry;
 use super::error::{AuditError, AuditFault};
-use super::queue::{Audit, Gap, Queue};
+use super::queue::{Audit, Gap, Queue, Spares};
 use super::sink::AuditSink;
 use super::verify::{AuditReader, Checkpoint, Torn};
 
@@ -73,6 +73,7 @@ pub struct AuditLog<S> {
     ragged: bool,
     /// Taken from the queue, not written yet.
     pending: Vec<AuditEntry>,
+    spares: Spares,
     buffer: Vec<u8>,
 }
 
@@ -112,7 +113,16 @@ impl<S: AuditSink> AuditLog<S> {
         let queue = Queue::new(capacity, share);
         let audit = Audit::new(Arc::clone(&queue));
         let pending = torn.map(|torn| AuditEntry::repair(at, torn.bytes)).into_iter().collect();
-        let log = Self { queue, sink, end, length, ragged: false, pending, buffer: Vec::new() };
+        let log = Self {
+            queue,
+            sink,
+            end,
+            length,
+            ragged: false,
+            pending,
+            spares: Spares::default(),
+            buffer: Vec::new(),
+        };
         Ok((audit, log, Opened { end, torn }))
     }
 
@@ -160,7 +170,7 @@ impl<S: AuditSink> AuditLog<S> {
         // First what is left over: while the sink fails, nothing more is taken out of the queue,
         // whose bound then holds for the leftovers too.
         let mut lines = self.write_pending()?;
-        let gap = self.queue.take(&mut self.pending);
+        let gap = self.queue.take(&mut self.pending, &mut self.spares);
         lines += self.write_pending()?;
         Ok(Drained { lines, gap })
     }

@@ -53,6 +53,9 @@ pub(super) struct Queue {
     changed: Condvar,
 }
 
+/// Empty lists with room, one for each shard to go on with.
+pub(super) type Spares = [Vec<AuditEntry>; SHARDS];
+
 #[derive(Debug, Default)]
 #[repr(align(128))]
 struct Shard {
@@ -138,10 +141,12 @@ impl Queue {
 
     /// Moves everything queued into `out`, in order, with what was missed meanwhile. The slots stay
     /// taken until [`Queue::give_back`].
-    pub(super) fn take(&self, out: &mut Vec<AuditEntry>) -> Option<Gap> {
+    pub(super) fn take(&self, out: &mut Vec<AuditEntry>, spares: &mut Spares) -> Option<Gap> {
         let before = out.len();
-        for shard in &self.shards {
-            out.append(&mut shard.entries.lock());
+        for (shard, spare) in self.shards.iter().zip(spares) {
+            // Only the swap is under the lock; the emptied list goes back in the next time.
+            std::mem::swap(&mut *shard.entries.lock(), spare);
+            out.append(spare);
         }
         let gap = self.gap.lock().take();
         out.extend(gap.map(AuditEntry::gap));

@@ -1,19 +1,15 @@
 //! The rules of one effect for one tool, as a program: a flat list of tests, each of which says
 //! where to go on if it fails. Judging is one pass over neighbouring memory.
 
-use fak_abi::{Address, ChannelKey, Id, Locale, Ref, ShareScope, Taint, Tool, ToolCall};
+use fak_abi::{Address, ChannelKey, Id, Locale, Ref, ShareScope, Taint, ToolCall};
 
 use super::glob::{AddressGlob, Glob};
 use super::rule::{Effect, Rule};
 
-/// What rules ask about an act, looked up once.
+/// An act, and the body it has or is about to hand over.
 #[derive(Clone, Copy)]
 pub(super) struct Facts<'a> {
-    tool: Tool<'a>,
-    agent: &'a str,
-    fleet: Option<&'a Id>,
-    tenant: Option<&'a Id>,
-    address: Option<(Family, &'a str)>,
+    call: &'a ToolCall<'a>,
     body: Option<&'a Ref>,
 }
 
@@ -55,25 +51,20 @@ impl Family {
 }
 
 impl<'a> Facts<'a> {
-    /// Of an act and the body it has, or that it is about to hand over.
     #[inline]
-    pub(super) fn new(call: &ToolCall<'a>, body: Option<&'a Ref>) -> Self {
-        let principal = call.principal();
-        let address = match call.target() {
+    pub(super) const fn new(call: &'a ToolCall<'a>, body: Option<&'a Ref>) -> Self {
+        Self { call, body }
+    }
+
+    #[inline]
+    fn address(&self) -> Option<(Family, &'a Id)> {
+        match self.call.target() {
             Address::None | Address::Malformed => None,
             Address::Channel(key) => Some((Family::of(key), key.id())),
             Address::Task(id) => Some((Family::Task, id)),
             Address::Cell(id) => Some((Family::Cell, id)),
             Address::Lane(id) => Some((Family::Lane, id)),
             Address::Group(id, _) => Some((Family::Group, id)),
-        };
-        Self {
-            tool: call.tool(),
-            agent: principal.id(),
-            fleet: principal.fleet(),
-            tenant: principal.tenant(),
-            address: address.map(|(family, id)| (family, id.as_str())),
-            body,
         }
     }
 }
@@ -103,14 +94,16 @@ impl Test {
     #[inline]
     fn holds(&self, facts: &Facts<'_>) -> bool {
         match self {
-            Self::Tool(glob) => glob.matches(facts.tool.name()),
-            Self::Agent(glob) => glob.matches(facts.agent),
-            Self::Fleet(glob) => facts.fleet.is_some_and(|id| glob.matches(id)),
-            Self::Tenant(glob) => facts.tenant.is_some_and(|id| glob.matches(id)),
+            Self::Tool(glob) => glob.matches(facts.call.tool().name()),
+            Self::Agent(glob) => glob.matches(facts.call.principal().id()),
+            Self::Fleet(glob) => facts.call.principal().fleet().is_some_and(|id| glob.matches(id)),
+            Self::Tenant(glob) => facts.call.principal().tenant().is_some_and(|id| glob.matches(id)),
             Self::Within(wanted, glob) => {
-                facts.address.is_some_and(|(family, id)| family == *wanted && glob.matches(id))
+                facts.address().is_some_and(|(family, id)| family == *wanted && glob.matches(id))
             }
-            Self::Address(glob) => facts.address.is_some_and(|(family, id)| glob.matches(family.name(), id)),
+            Self::Address(glob) => {
+                facts.address().is_some_and(|(family, id)| glob.matches(family.name(), id))
+            }
             Self::Taint(taint) => facts.body.is_some_and(|body| body.taint() == *taint),
             Self::Scope(scope) => facts.body.is_some_and(|body| body.scope() == *scope),
             Self::UpTo(max) => facts.body.is_some_and(|body| body.len() as u64 <= *max),

@@ -108,3 +108,18 @@ fn nothing_keeps_a_dropped_kernel_alive() {
     drop(alpha);
     assert!(weak.upgrade().is_none());
 }
+
+/// §3.6, §1.3: permits are for layers. Whoever could settle one of their own could write an audit
+/// entry for an act that never happened.
+#[test]
+fn a_permit_is_for_layers_of_the_kernel() {
+    let kernel = Kernel::builder().build().unwrap();
+    let alpha = attach(&kernel, "alpha");
+    let body = alpha.mint(&b"x"[..]);
+    let call = ToolCall::new(&alpha, Act::Widen).args(&body);
+    let forged = KernelSeal::new().layer_key();
+    match alpha.gate().admit(&call, &forged) {
+        fak_abi::Admission::Refuse(verdict) => assert_eq!(verdict.reason(), Some(Reason::TrustViolation)),
+        fak_abi::Admission::Permit(permit) => panic!("permitted by {}", permit.by()),
+    }
+}

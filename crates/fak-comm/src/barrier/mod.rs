@@ -132,7 +132,7 @@ impl Barrier {
             Ok(link) => link,
             Err(verdict) => return verdict,
         };
-        let permit = match agent.gate().admit(&call) {
+        let permit = match agent.gate().admit(&call, link.key()) {
             Admission::Permit(permit) => permit,
             Admission::Refuse(verdict) => return verdict,
         };

@@ -148,7 +148,7 @@ impl Communicator {
             Ok(link) => link,
             Err(verdict) => return Outcome::Refuse(verdict),
         };
-        let permit = match agent.gate().admit(&call) {
+        let permit = match agent.gate().admit(&call, link.key()) {
             Admission::Permit(permit) => permit,
             Admission::Refuse(verdict) => return Outcome::Refuse(verdict),
         };

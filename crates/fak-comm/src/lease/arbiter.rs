@@ -206,8 +206,8 @@ impl LaneArbiter {
 
     /// The kernel's chain and its counting: what is left may happen.
     fn clear<'a>(&self, agent: &'a AgentHandle, call: &'a ToolCall<'a>) -> Result<Cleared<'a>, LeaseRefusal> {
-        self.tie.own(call)?;
-        match agent.gate().admit(call) {
+        let link = self.tie.own(call)?;
+        match agent.gate().admit(call, link.key()) {
             Admission::Refuse(verdict) => Err(verdict.into()),
             Admission::Permit(permit) => match permit.charge() {
                 Charge::Cleared(cleared) => Ok(cleared),

@@ -56,12 +56,15 @@ impl Sim {
         let depths = if unused.is_empty() { Vec::new() } else { self.real.bus.depths() };
         for key in unused {
             let waits = |woken: bool| {
-                let tasks = self.real.tasks.iter().filter(|task| task.wait.sub.is_none() && task.wait.key == key);
-                let others = tasks.filter(|task| task.wait.begun.is_some() && self.model.is_live(task.wait.who));
+                let tasks =
+                    self.real.tasks.iter().filter(|task| task.wait.sub.is_none() && task.wait.key == key);
+                let others =
+                    tasks.filter(|task| task.wait.begun.is_some() && self.model.is_live(task.wait.who));
                 others.filter(|task| task.is_woken() == woken).count() > 0
             };
             let real = key.text().parse().map_err(broken)?;
-            let is_kept = depths.iter().any(|depth| depth.at == OwnedAddress::Channel(ChannelKey::clone(&real)));
+            let is_kept =
+                depths.iter().any(|depth| depth.at == OwnedAddress::Channel(ChannelKey::clone(&real)));
             // Whether one who was woken still waits is nobody's to say.
             if !waits(false) && !(waits(true) && is_kept) {
                 self.model.forget_box(&key);
@@ -72,7 +75,7 @@ impl Sim {
 
     pub(super) fn open(&mut self, key: u8) -> Step {
         let (key, real) = Self::key(key)?;
-        if self.model.owner_of(&key) == Own::OneActOnly {
+        if matches!(self.model.owner_of(&key), Own::OneActOnly(_)) {
             ensure!(!self.real.bus.open(&real), "§4.9: {key:?} is for one act alone and was opened");
             return Ok(());
         }
@@ -103,7 +106,8 @@ impl Sim {
         let (refused, what) = match op {
             Op::Send { agent, key, body, .. } => {
                 let (Some(who), Some((at, _))) = (self.agent(agent), self.body(body)) else { return Ok(()) };
-                let (Some(endpoint), Some(body)) = (self.real.agents.get(who), self.real.bodies.get(at)) else {
+                let (Some(endpoint), Some(body)) = (self.real.agents.get(who), self.real.bodies.get(at))
+                else {
                     return Ok(());
                 };
                 (!endpoint.send(&Self::key(key)?.1, body).is_allow(), "send")

@@ -23,7 +23,9 @@ impl Sim {
     }
 
     pub(super) fn send(&mut self, agent: u8, key: u8, body: u8, ttl: u8, again: u8) -> Step {
-        let (Some(mut who), Some((at, body))) = (self.agent(agent), self.shared_body(body)) else { return Ok(()) };
+        let (Some(mut who), Some((at, body))) = (self.agent(agent), self.shared_body(body)) else {
+            return Ok(());
+        };
         if agent % 4 < 2 && self.model.is_live(body.owner) {
             who = body.owner;
         }
@@ -42,12 +44,14 @@ impl Sim {
         } else {
             endpoint.send_with(&real_key, real, &options)
         };
-        self.real.leak.look("a verdict", &format!("{product:?} {product}"));
+        self.show(who, &format!("{product:?} {product}"));
         verdict(&format!("§4.3: send by {who} to {}", key.text()), &product, model)
     }
 
     pub(super) fn request(&mut self, agent: u8, key: u8, body: u8, deadline: u8) -> Step {
-        let (Some(mut who), Some((at, body))) = (self.agent(agent), self.shared_body(body)) else { return Ok(()) };
+        let (Some(mut who), Some((at, body))) = (self.agent(agent), self.shared_body(body)) else {
+            return Ok(());
+        };
         if agent % 4 < 2 && self.model.is_live(body.owner) {
             who = body.owner;
         }
@@ -60,7 +64,9 @@ impl Sim {
         let rider = Rider { deadline: deadline.map(Timestamp::from_micros), ..Rider::default() };
         let options = RequestOptions { blocking: false, rider: Some(&rider) };
         let product = endpoint.request(&real_key, real, &options);
-        if let Some((pending, _)) = outcome(&format!("§4.7: request by {who} at {}", key.text()), product, model)? {
+        if let Some((pending, _)) =
+            outcome(&format!("§4.7: request by {who} at {}", key.text()), product, model)?
+        {
             self.real.asked.push(Some(pending));
         }
         Ok(())
@@ -70,7 +76,9 @@ impl Sim {
         let count = self.real.inbox.len();
         let Some(at) = count.checked_sub(1 + usize::from(request) % count.clamp(1, 4)) else { return Ok(()) };
         let Some((receiver, asked)) = self.model.inbox.get(at).copied() else { return Ok(()) };
-        let Some(who) = (if agent % 8 == 0 { self.agent(agent) } else { Some(receiver) }) else { return Ok(()) };
+        let Some(who) = (if agent % 8 == 0 { self.agent(agent) } else { Some(receiver) }) else {
+            return Ok(());
+        };
         let Some((number, body)) = self.shared_body(body) else { return Ok(()) };
         let model = self.model.reply(who, receiver, asked, &body);
         let (Some(endpoint), Some(real), Some(message)) =
@@ -83,7 +91,9 @@ impl Sim {
     }
 
     pub(super) fn publish(&mut self, agent: u8, key: u8, body: u8) -> Step {
-        let (Some(mut who), Some((at, body))) = (self.agent(agent), self.shared_body(body)) else { return Ok(()) };
+        let (Some(mut who), Some((at, body))) = (self.agent(agent), self.shared_body(body)) else {
+            return Ok(());
+        };
         if agent % 4 < 2 && self.model.is_live(body.owner) {
             who = body.owner;
         }
@@ -93,10 +103,9 @@ impl Sim {
             return Ok(());
         };
         let product = endpoint.publish(&real_key, real);
-        self.real.leak.look("a receipt", &format!("{product:?}"));
+        self.show(who, &format!("{product:?}"));
         verdict(&format!("§4.5: publish by {who} on {}", key.text()), &product.verdict, model.map(|_| ()))?;
-        let receipt =
-            Receipt { fanout: product.fanout, skipped: product.skipped, dropped: product.dropped };
+        let receipt = Receipt { fanout: product.fanout, skipped: product.skipped, dropped: product.dropped };
         same("§4.5: the receipt", &receipt, &model.unwrap_or_default())?;
         if receipt.fanout > 0 {
             self.number(self.model.placed, product.seq)?;
@@ -124,7 +133,8 @@ impl Sim {
 
     /// True if another than `who` was woken at a key and has not been polled.
     fn is_unsettled(&self, key: &Key, who: Who) -> bool {
-        let mut tasks = self.real.tasks.iter().filter(|task| task.wait.sub.is_none() && task.wait.begun.is_some());
+        let mut tasks =
+            self.real.tasks.iter().filter(|task| task.wait.sub.is_none() && task.wait.begun.is_some());
         tasks.any(|task| task.wait.key == *key && task.wait.who != who && task.is_woken())
     }
 
@@ -164,7 +174,7 @@ impl Sim {
             return Ok(());
         };
         let explained = endpoint.explain(RealAct::Send, &real_key, Some(real));
-        self.real.leak.look("an explanation", &format!("{explained:?} {explained}"));
+        self.show(who, &format!("{explained:?} {explained}"));
         let floor = self.model.admit(crate::sim::model::host::Act::Send, who, Some(&key), Some(&body));
         if let Err(reason) = floor {
             ensure!(

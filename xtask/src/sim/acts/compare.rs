@@ -48,11 +48,17 @@ impl Sim {
         let plain = match product {
             Delivery::Message(guard) => {
                 let Got::Message(msg) = model else {
-                    return Err(Fault::new(format!("leased receive by {who}: {guard:?}, the model says {model:?}")));
+                    return Err(Fault::new(format!(
+                        "leased receive by {who}: {guard:?}, the model says {model:?}"
+                    )));
                 };
-                self.real.leak.look("a guard", &format!("{guard:?}"));
+                self.show(who, &format!("{guard:?}"));
                 let (message, returns) = (guard.message(), guard.message().redeliveries());
-                ensure!(returns == msg.returns, "§4.4: put back {returns} times, the model says {}", msg.returns);
+                ensure!(
+                    returns == msg.returns,
+                    "§4.4: put back {returns} times, the model says {}",
+                    msg.returns
+                );
                 self.message(who, message, msg)?;
                 self.real.guards.push(Some(guard));
                 return Ok(());
@@ -67,7 +73,7 @@ impl Sim {
 
     /// A delivery must be what the model says, and only what its receiver may see.
     pub(super) fn delivery(&mut self, who: Who, product: Delivery, missed: u64, model: &Got) -> Step {
-        self.real.leak.look("a delivery", &format!("{product:?}"));
+        self.show(who, &format!("{product:?}"));
         let fits = match (&product, model) {
             (Delivery::Message(message), Got::Message(msg)) => {
                 ensure!(
@@ -76,7 +82,10 @@ impl Sim {
                     message.missed()
                 );
                 self.message(who, message, msg)?;
-                ensure!(message.is_request() == msg.request.is_some(), "§4.7: taken for a request, or not: {message:?}");
+                ensure!(
+                    message.is_request() == msg.request.is_some(),
+                    "§4.7: taken for a request, or not: {message:?}"
+                );
                 if let (Some(at), Delivery::Message(message)) = (msg.request, product) {
                     self.model.inbox.push((who, at));
                     self.real.inbox.push(message);
@@ -85,7 +94,10 @@ impl Sim {
             }
             (Delivery::Hold(notice), Got::Held(msg)) => {
                 let digest = fak_abi::Digest::of(msg.body.text.as_bytes());
-                ensure!(notice.digest == digest, "§4.4: another message is held than the model says: {notice:?}");
+                ensure!(
+                    notice.digest == digest,
+                    "§4.4: another message is held than the model says: {notice:?}"
+                );
                 return self.number(msg.order, notice.seq);
             }
             (Delivery::Empty, Got::Empty) => true,

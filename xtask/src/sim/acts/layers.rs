@@ -68,8 +68,7 @@ impl Sim {
         let expected = self.model.version_of(who, cell, at).unwrap_or(1);
         let model = self.model.delete_cell(who, cell, at, expected);
         let Some(endpoint) = self.real.agents.get(who) else { return Ok(()) };
-        let product =
-            self.real.space.delete(endpoint.agent(), &format!("cell-{cell}"), scope(at), expected);
+        let product = self.real.space.delete(endpoint.agent(), &format!("cell-{cell}"), scope(at), expected);
         self.cell_written(product, model)
     }
 

@@ -126,6 +126,12 @@ impl Sim {
         }
     }
 
+    /// Looks at what an agent is shown.
+    fn show(&self, who: Who, text: &str) {
+        let id = self.model.agent(who).map_or("nobody", |agent| &agent.id);
+        self.real.leak.shown(id, text);
+    }
+
     /// Somebody attached; now and then somebody who no longer is.
     fn agent(&self, n: u8) -> Option<Who> {
         let all = 0..self.model.agents.len();
@@ -190,7 +196,8 @@ impl Sim {
 
     fn mood(&mut self, rung: u8, mood: u8) -> Step {
         let (at, code) = (usize::from(rung) % FICKLE.len(), mood % 11);
-        if let (Some(model), Some(real)) = (self.model.host.moods.get_mut(at), self.real.state.moods.get(at)) {
+        if let (Some(model), Some(real)) = (self.model.host.moods.get_mut(at), self.real.state.moods.get(at))
+        {
             *model = Mood::of(code);
             real.store(code, std::sync::atomic::Ordering::Relaxed);
         }

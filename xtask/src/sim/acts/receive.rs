@@ -66,12 +66,22 @@ impl Sim {
         if self.real.tasks.len() >= 40 {
             return Ok(());
         }
+        // Mostly at a room: where several wait, a wake-up can be passed on.
+        let key = if deadline.is_multiple_of(3) { key } else { key % 3 };
         let (key, real_key) = Self::key(key)?;
         let (rider, cancel, at) = self.rider(deadline);
         let Some(endpoint) = self.real.agents.get(who).cloned() else { return Ok(()) };
         let lease = lease.map(guard_time);
-        let wait =
-            Wait { who, key, sub: None, deadline: at, cancelled: false, begun: None, displaced: false, lease };
+        let wait = Wait {
+            who,
+            key,
+            sub: None,
+            deadline: at,
+            cancelled: false,
+            begun: None,
+            displaced: false,
+            lease,
+        };
         let task = match lease.map(Duration::from_micros) {
             None => {
                 let future = async move { Done::Recv(endpoint.recv_with(&real_key, &rider).await) };
@@ -129,7 +139,16 @@ impl Sim {
             return Ok(());
         };
         let (rider, cancel, deadline) = self.rider(deadline);
-        let wait = Wait { who, key, sub: Some(at), deadline, cancelled: false, begun: None, displaced: false, lease: None };
+        let wait = Wait {
+            who,
+            key,
+            sub: Some(at),
+            deadline,
+            cancelled: false,
+            begun: None,
+            displaced: false,
+            lease: None,
+        };
         let future = async move {
             let delivery = subscription.recv_with(&rider).await;
             Done::Sub(Box::new(subscription), delivery)
@@ -150,7 +169,8 @@ impl Sim {
     fn poll_at(&mut self, at: usize) -> Step {
         let mut task = self.real.tasks.remove(at);
         let who = task.wait.who;
-        let others = self.real.tasks.iter().filter(|other| other.wait.who == who && other.wait.begun.is_some());
+        let others =
+            self.real.tasks.iter().filter(|other| other.wait.who == who && other.wait.begun.is_some());
         let others = others.count();
         let (model, missed) = if task.wait.sub.is_some() {
             self.model.poll_sub(&mut task.wait, others)
@@ -163,7 +183,9 @@ impl Sim {
                 self.real.tasks.insert(at, task);
                 Ok(())
             }
-            (Poll::Pending, _) => Err(Fault::new(format!("{place}: the product waits on, the model says {model:?}"))),
+            (Poll::Pending, _) => {
+                Err(Fault::new(format!("{place}: the product waits on, the model says {model:?}")))
+            }
             (Poll::Ready(done), _) => {
                 let (delivery, subscription) = match done {
                     Done::Leased(delivery) => {
@@ -200,7 +222,9 @@ impl Sim {
         if count == 0 {
             return Ok(());
         }
-        let task = self.real.tasks.remove(usize::from(task) % count);
+        // Mostly one that was woken: what it was woken for must reach another.
+        let woken = self.real.tasks.iter().position(Task::is_woken).filter(|_| !task.is_multiple_of(4));
+        let task = self.real.tasks.remove(woken.unwrap_or(usize::from(task) % count));
         if let Some(sub) = task.wait.sub {
             // The subscription went with it.
             self.model.end_sub(sub, "unsubscribed");
@@ -245,7 +269,9 @@ impl Sim {
         let model = self.model.subscribe(who, &key);
         let Some(endpoint) = self.real.agents.get(who) else { return Ok(()) };
         let product = endpoint.subscribe(&real_key);
-        if let Some((subscription, _)) = outcome(&format!("§4.5: subscribe by {who} to {}", key.text()), product, model)? {
+        if let Some((subscription, _)) =
+            outcome(&format!("§4.5: subscribe by {who} to {}", key.text()), product, model)?
+        {
             self.real.subs.push(Some(subscription));
         }
         Ok(())
@@ -287,7 +313,11 @@ impl crate::sim::model::Model {
     fn could_go_on(&self, wait: &Wait) -> bool {
         let who: Who = wait.who;
         let Some((serial, epoch)) = wait.begun else { return true };
-        if !self.is_live(who) || self.closed || wait.displaced || wait.deadline.is_some_and(|at| self.now >= at) {
+        if !self.is_live(who)
+            || self.closed
+            || wait.displaced
+            || wait.deadline.is_some_and(|at| self.now >= at)
+        {
             return true;
         }
         if let Some(sub) = wait.sub.and_then(|at| self.subs.get(at)) {

@@ -53,7 +53,9 @@ impl Sim {
             _ => Scope::Agent,
         };
         let task = task()?;
-        let Some((number, current)) = self.real.store.revision(&task) else { return Err(broken("no record")) };
+        let Some((number, current)) = self.real.store.revision(&task) else {
+            return Err(broken("no record"));
+        };
         let back = if base % 4 == 3 { usize::from(base / 4) % (number + 1) } else { 0 };
         let base = self.real.store.revision_at(&task, number - back).unwrap_or_else(|| current.clone());
         let change = if what % 4 == 0 {

@@ -4,6 +4,7 @@ use fak_abi::{Outcome, Reason, Taint};
 
 use super::Sim;
 use super::compare::{outcome, scope};
+use crate::sim::SECRETIVE;
 use crate::sim::fault::{Step, ensure};
 use crate::sim::model::host::Act;
 use crate::sim::model::{Body, Scope};
@@ -12,7 +13,7 @@ impl Sim {
     pub(super) fn mint(&mut self, agent: u8, padding: u8) -> Step {
         let Some(who) = self.agent(agent) else { return Ok(()) };
         let Some(endpoint) = self.real.agents.get(who) else { return Ok(()) };
-        let text = self.model.fresh_text(padding);
+        let text = self.model.fresh_text(who, padding);
         let made = endpoint.agent().mint(text.clone());
         ensure!(made.scope() == scope(Scope::Agent), "§1.1: a new value is not private: {made:?}");
         ensure!(made.taint() == Taint::Tainted, "§1.1: a new value is not tainted: {made:?}");
@@ -31,6 +32,10 @@ impl Sim {
             5..7 => Scope::Tenant,
             _ => Scope::Agent,
         };
+        let is_secret = self.model.agent(who).is_some_and(|agent| agent.id == SECRETIVE);
+        if self.model.setup.secret.is_some() && is_secret {
+            return Ok(());
+        }
         let (Some(endpoint), Some(real)) = (self.real.agents.get(who), self.real.bodies.get(at)) else {
             return Ok(());
         };
@@ -73,7 +78,7 @@ impl Sim {
         else {
             return Ok(());
         };
-        let text = self.model.fresh_text(first.1.text.len().to_le_bytes()[0]);
+        let text = self.model.fresh_text(who, first.1.text.len().to_le_bytes()[0]);
         let value = endpoint.agent().derive(text.clone(), [one, two]);
         let parts = [&first.1, &second.1];
         let body = Body {

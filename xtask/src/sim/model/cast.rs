@@ -1,6 +1,7 @@
 //! Who acts, what they hold, and the flow rule (§2.3, §2.4).
 
 use super::Model;
+use crate::sim::{MARK, SECRETIVE};
 
 /// One incarnation: the index of an attachment.
 pub(crate) type Who = usize;
@@ -129,8 +130,11 @@ impl Model {
     }
 
     /// Text that nobody else's body has: every body can be told from every other wherever it shows up.
-    pub(crate) fn fresh_text(&mut self, padding: u8) -> String {
+    pub(crate) fn fresh_text(&mut self, who: Who, padding: u8) -> String {
         self.marks += 1;
-        format!("{}{};{}", super::super::MARK, self.marks, "x".repeat(usize::from(padding % 40)))
+        let is_secret = self.agent(who).is_some_and(|agent| agent.id == SECRETIVE);
+        let letter = self.setup.secret.filter(|_| is_secret).unwrap_or('-');
+        let padding: String = std::iter::repeat_n(letter, usize::from(padding % 40) + 1).collect();
+        format!("{MARK}{};{padding}", self.marks)
     }
 }

@@ -24,7 +24,8 @@ pub(crate) enum Own {
     Nobody,
     Session(Who),
     Reserved(Who),
-    OneActOnly,
+    /// For one act alone; what else may be done there is its principal's (§4.6, §4.9).
+    OneActOnly(Who),
 }
 
 /// A message that was accepted.
@@ -161,8 +162,8 @@ impl Model {
     pub(crate) fn make_box(&mut self, key: &Key, creator: Option<Who>) {
         let (binder, reserved) = match self.owner_of(key) {
             Own::Session(who) => (Some(who), Some(who)),
-            Own::Reserved(who) => (None, Some(who)),
-            Own::Nobody | Own::OneActOnly => (None, None),
+            Own::Reserved(who) | Own::OneActOnly(who) => (None, Some(who)),
+            Own::Nobody => (None, None),
         };
         self.serials += 1;
         let made = Box { binder, reserved, creator, serial: self.serials, ..Box::default() };
@@ -180,7 +181,7 @@ impl Model {
         if self.boxes.contains_key(key) {
             return Ok(());
         }
-        if self.owner_of(key) == Own::OneActOnly {
+        if matches!(self.owner_of(key), Own::OneActOnly(owner) if owner != who) {
             return Err(Reason::TrustViolation);
         }
         if self.setup.declared && !self.is_known(key) {
@@ -346,6 +347,9 @@ impl Model {
         idempotency: Option<u8>,
     ) -> Result<(), Reason> {
         let sent = self.admit(act, who, Some(key), Some(body))?.unwrap_or_else(|| body.clone());
+        if matches!(self.owner_of(key), Own::OneActOnly(_)) {
+            return Err(Reason::TrustViolation);
+        }
         let id = self.agent(who).map(|agent| agent.id.clone()).unwrap_or_default();
         if let Some(idempotency) = idempotency
             && let Some((_, _, to, scope, text)) =
@@ -389,6 +393,16 @@ impl Model {
             self.books.dead += 1;
             self.dead.push(Letter { from: msg.from, order: msg.order, cause });
         }
+    }
+
+    /// What has expired is dead, whether or not anybody looked (§4.10).
+    pub(crate) fn sweep(&mut self) {
+        let now = self.now;
+        let mut dead = Vec::new();
+        for mailbox in self.boxes.values_mut() {
+            dead.extend(mailbox.queue.extract_if(.., |msg| msg.expires.is_some_and(|at| now >= at)));
+        }
+        self.bury(dead, "expired");
     }
 
     /// The oldest message that may flow to the receiver (§4.4); what has expired before it dies. Whether others are
@@ -518,8 +532,8 @@ impl Model {
         match self.boxes.get(key) {
             Some(mailbox) => mailbox.binder.or(mailbox.reserved),
             None => match self.owner_of(key) {
-                Own::Session(who) | Own::Reserved(who) => Some(who),
-                Own::Nobody | Own::OneActOnly => None,
+                Own::Session(who) | Own::Reserved(who) | Own::OneActOnly(who) => Some(who),
+                Own::Nobody => None,
             },
         }
     }
@@ -532,8 +546,7 @@ impl Model {
         if self.closed && !self.boxes.contains_key(key) {
             return Got::Refused(Reason::Misroute);
         }
-        let special = self.owner_of(key) == Own::OneActOnly;
-        if special || self.only(key).is_some_and(|only| only != who) {
+        if self.only(key).is_some_and(|only| only != who) {
             return Got::Refused(Reason::TrustViolation);
         }
         if self.closed {
@@ -631,7 +644,7 @@ impl Model {
         if self.closed || (self.setup.declared && !self.is_known(key)) {
             return Err(Reason::Misroute);
         }
-        if self.owner_of(key) == Own::OneActOnly {
+        if matches!(self.owner_of(key), Own::OneActOnly(_)) {
             return Err(Reason::TrustViolation);
         }
         if !self.has_credit(Act::Publish) {
@@ -670,9 +683,24 @@ impl Model {
         if own >= self.setup.subscriptions as usize || !self.has_credit(Act::Subscribe) {
             return Err(Reason::RateLimited);
         }
+        if self.setup.declared && !self.topics.contains_key(key) {
+            // Known from here on, as a mailbox would be.
+            self.may_make(who)?;
+            if let Some(agent) = self.agents.get_mut(who) {
+                agent.made += 1;
+            }
+        }
         self.count(Act::Subscribe);
         let at = self.subs.len();
-        self.subs.push(Sub { who, key: key.clone(), queue: Vec::new(), missed: 0, open: true, end: "", returned: false });
+        self.subs.push(Sub {
+            who,
+            key: key.clone(),
+            queue: Vec::new(),
+            missed: 0,
+            open: true,
+            end: "",
+            returned: false,
+        });
         self.topics.entry(key.clone()).or_default().push(at);
         Ok(at)
     }
@@ -763,8 +791,9 @@ impl Model {
     pub(crate) fn bind(&mut self, who: Who, key: &Key, waiting: &[Who]) -> Result<u64, Reason> {
         self.admit(Act::Bind, who, Some(key), None)?;
         match self.owner_of(key) {
-            Own::Session(owner) | Own::Reserved(owner) if owner != who => return Err(Reason::TrustViolation),
-            Own::OneActOnly => return Err(Reason::TrustViolation),
+            Own::Session(owner) | Own::Reserved(owner) | Own::OneActOnly(owner) if owner != who => {
+                return Err(Reason::TrustViolation);
+            }
             _ if self.closed => return Err(Reason::Misroute),
             _ => {}
         }
@@ -849,7 +878,8 @@ impl Model {
 
     /// A binding is dropped: its key is freed if it is still that binding's.
     pub(crate) fn drop_binding(&mut self, who: Who, key: &Key, number: u64) {
-        if self.boxes.get(key).is_some_and(|mailbox| mailbox.binder == Some(who) && mailbox.binding == number) {
+        if self.boxes.get(key).is_some_and(|mailbox| mailbox.binder == Some(who) && mailbox.binding == number)
+        {
             self.free(key);
         }
     }

@@ -7,7 +7,13 @@ use super::host::Act;
 use super::{Body, Cap, Model, Scope, Who};
 
 impl Model {
-    pub(super) fn floor(&self, act: Act, who: Who, key: Option<&Key>, body: Option<&Body>) -> Result<(), Reason> {
+    pub(super) fn floor(
+        &self,
+        act: Act,
+        who: Who,
+        key: Option<&Key>,
+        body: Option<&Body>,
+    ) -> Result<(), Reason> {
         if !self.is_live(who) || !self.holds(who, act.cap()) {
             return Err(Reason::DefaultDeny);
         }
@@ -50,7 +56,10 @@ impl Model {
         key: &Key,
         body: &Body,
     ) -> Result<Option<Body>, Reason> {
-        let own = Key { locale: "session", id: self.agent(who).map(|agent| agent.trace.clone()).unwrap_or_default() };
+        let own = Key {
+            locale: "session",
+            id: self.agent(who).map(|agent| agent.trace.clone()).unwrap_or_default(),
+        };
         let away = Key { locale: "in_kernel", id: "elsewhere".to_owned() };
         let home = if requester == who { &own } else { &away };
         self.floor(Act::Reply, who, Some(home), Some(body))?;
@@ -92,11 +101,11 @@ impl Model {
                 if let Some(who) = self.attached(&key.id) {
                     return Own::Reserved(who);
                 }
-                let special = ["correction:", "ack:", "status:"]
+                ["correction:", "ack:", "status:"]
                     .iter()
                     .filter_map(|prefix| key.id.strip_prefix(prefix))
-                    .any(|id| self.attached(id).is_some());
-                if special { Own::OneActOnly } else { Own::Nobody }
+                    .find_map(|id| self.attached(id))
+                    .map_or(Own::Nobody, Own::OneActOnly)
             }
         }
     }

@@ -63,7 +63,13 @@ impl Act {
     pub(crate) const fn cap(self) -> Cap {
         match self {
             Self::Send | Self::Publish | Self::Request | Self::Reply => Cap::Send,
-            Self::Await | Self::Recv | Self::RecvLeased | Self::Subscribe | Self::Unsubscribe | Self::Bind | Self::Unbind => Cap::Recv,
+            Self::Await
+            | Self::Recv
+            | Self::RecvLeased
+            | Self::Subscribe
+            | Self::Unsubscribe
+            | Self::Bind
+            | Self::Unbind => Cap::Recv,
             Self::Widen => Cap::Widen,
             Self::CellPut | Self::CellCas | Self::CellDelete => Cap::SpaceWrite,
             Self::CellGet => Cap::SpaceRead,
@@ -116,8 +122,16 @@ impl Mood {
 }
 
 /// The fickle rungs: the tool that each names, in the order in which they are asked.
-pub(crate) const FICKLE: [&str; 8] =
-    ["a2a.publish", "a2a.send", "ref.widen", "space.cas", "a2a.recv", "a2a.bind", "space.write", "lane.lease"];
+pub(crate) const FICKLE: [&str; 8] = [
+    "a2a.publish",
+    "a2a.send",
+    "ref.widen",
+    "space.cas",
+    "a2a.recv",
+    "a2a.bind",
+    "space.write",
+    "lane.lease",
+];
 
 /// What the result admitter does with bodies whose length is a multiple of three (§4.4).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -172,7 +186,9 @@ impl Model {
             2 if act.cap() != Cap::Send && act.cap() != Cap::Recv => otherwise,
             3 if act == Act::Publish && address == "in_kernel:room-1" => blocked,
             3 if act == Act::Bind && self.fleet(who) == Some(1) => blocked,
-            4 if act.tool().starts_with("a2a.") && body.is_some_and(|body| body.scope == Scope::Tenant) => blocked,
+            4 if act.tool().starts_with("a2a.") && body.is_some_and(|body| body.scope == Scope::Tenant) => {
+                blocked
+            }
             // An allow with `max_bytes` matches only acts with a body, up to that.
             4 if act.cap() == Cap::Recv => Ok(()),
             4 if body.is_none_or(|body| body.text.len() > 40) => otherwise,

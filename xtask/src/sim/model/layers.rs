@@ -26,8 +26,12 @@ pub(crate) struct LaneLease {
 }
 
 /// The lanes: name, whether exclusive, tree.
-pub(crate) const LANES: [(&str, bool, &str); 4] =
-    [("docs", false, "docs/"), ("guide", false, "docs/guide/"), ("src", false, "src/"), ("abi", true, "abi/")];
+pub(crate) const LANES: [(&str, bool, &str); 4] = [
+    ("docs", false, "docs/"),
+    ("guide", false, "docs/guide/"),
+    ("src", false, "src/"),
+    ("abi", true, "abi/"),
+];
 
 /// Paths that are checked.
 pub(crate) const PATHS: [&str; 4] = ["docs/a.md", "docs/guide/b.md", "src/lib.rs", "abi/c.rs"];
@@ -172,14 +176,17 @@ impl Model {
         fence: u64,
         path: Option<&str>,
     ) -> Result<(), Reason> {
-        let Some(lease) = self.lanes.iter().find(|lease| lease.fence == fence).cloned() else { return Ok(()) };
+        let Some(lease) = self.lanes.iter().find(|lease| lease.fence == fence).cloned() else {
+            return Ok(());
+        };
         let name = LANES.get(lease.lane).map_or("", |(name, ..)| name);
         self.admit_at(act, who, &format!("lane:{name}"), None)?;
         if lease.holder != who {
             return Err(Reason::TrustViolation);
         }
         if lease.over || self.now >= lease.until {
-            let taken = self.live_lanes().any(|other| other.fence > fence && Self::meet(other.lane, lease.lane));
+            let taken =
+                self.live_lanes().any(|other| other.fence > fence && Self::meet(other.lane, lease.lane));
             return Err(if taken { Reason::LeaseHeld } else { Reason::Misroute });
         }
         let tree = LANES.get(lease.lane).map_or("", |(.., tree)| tree);
@@ -196,7 +203,8 @@ impl Model {
     /// §6.7: no two leases that meet live at once.
     pub(crate) fn lanes_meet(&self) -> bool {
         let live: Vec<_> = self.live_lanes().collect();
-        live.iter().any(|one| live.iter().any(|other| one.fence < other.fence && Self::meet(one.lane, other.lane)))
+        live.iter()
+            .any(|one| live.iter().any(|other| one.fence < other.fence && Self::meet(one.lane, other.lane)))
     }
 
     /// §5.2: whether the store's domain (fleet 0 and tenant 0) admits somebody.
@@ -226,7 +234,9 @@ impl Model {
             return Ok("SCOPE_WIDEN_FORBIDDEN");
         }
         match change {
-            Change::Note(id) if self.record.notes.iter().any(|note| note.id == *id) => return Ok("DUPLICATE_NOTE"),
+            Change::Note(id) if self.record.notes.iter().any(|note| note.id == *id) => {
+                return Ok("DUPLICATE_NOTE");
+            }
             Change::Title(_) if !is_current => return Ok("STALE_BASE"),
             Change::Note(id) => {
                 let author = self.agent(who).map(|agent| agent.id.clone()).unwrap_or_default();

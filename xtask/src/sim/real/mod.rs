@@ -5,11 +5,11 @@ pub(crate) mod task;
 
 use std::sync::Arc;
 
-use fak_a2achan::{Addressing, Binding, Bus, BusConfig, Endpoint, LeasedMessage, Limits, Message, PendingReply, Subscription};
-use fak_abi::{Capability, Id, PrincipalSpec, Ref};
-use fak_adjudicate::{
-    AuditLog, AuditOptions, Kernel, ManualClock, Policy, PolicyRung, Rank,
+use fak_a2achan::{
+    Addressing, Binding, Bus, BusConfig, Endpoint, LeasedMessage, Limits, Message, PendingReply, Subscription,
 };
+use fak_abi::{Capability, Id, PrincipalSpec, Ref};
+use fak_adjudicate::{AuditLog, AuditOptions, Kernel, ManualClock, Policy, PolicyRung, Rank};
 
 use fak_comm::{LaneArbiter, Lease};
 use fak_sharedtask::{Domain, Rules, Space, SpaceConfig, StoreConfig, TaskStore};
@@ -158,8 +158,11 @@ impl World {
     /// How the model's agent is attached.
     pub(crate) fn spec(agent: &Agent) -> Result<PrincipalSpec, Fault> {
         let id = |text: &str| Id::new(text).map_err(broken);
-        let mut spec =
-            if agent.human { PrincipalSpec::human(id(&agent.id)?) } else { PrincipalSpec::agent(id(&agent.id)?) };
+        let mut spec = if agent.human {
+            PrincipalSpec::human(id(&agent.id)?)
+        } else {
+            PrincipalSpec::agent(id(&agent.id)?)
+        };
         if let Some(fleet) = agent.fleet {
             spec = spec.fleet(id(&format!("f{fleet}"))?);
         }

@@ -6,12 +6,12 @@ use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use fak_abi::{
-    Adjudicator, Claim, Desk, Emitter, Event, EventKinds, Id, Opinion, Reason, Ref, ResultAdmitter, RungName, Site,
-    Testimony, ToolCall, ToolScope, WitnessResolver,
+    Adjudicator, Claim, Desk, Emitter, Event, EventKinds, Id, Opinion, Reason, Ref, ResultAdmitter, RungName,
+    Site, Testimony, ToolCall, ToolScope, WitnessResolver,
 };
 
 use crate::sim::model::host::{Door, FICKLE, Mood};
-use crate::sim::{MARK, PANIC, TRANSFORMED};
+use crate::sim::{MARK, PANIC, SECRETIVE, TRANSFORMED};
 
 /// What the episode last told its rungs.
 #[derive(Debug, Default)]
@@ -160,14 +160,30 @@ impl WitnessResolver for Oracle {
 
 /// The first text that showed a body's bytes where none may be.
 #[derive(Debug, Default)]
-pub(crate) struct Leak(Mutex<Option<String>>);
+pub(crate) struct Leak(Mutex<Option<String>>, Mutex<Vec<String>>);
 
 impl Leak {
     /// Looks for a body's mark in text that anybody may read.
     pub(crate) fn look(&self, place: &str, text: &str) {
         if text.contains(MARK) {
-            self.0.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert_with(|| format!("{place}: {text}"));
+            self.0
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .get_or_insert_with(|| format!("{place}: {text}"));
         }
+    }
+
+    /// As [`Self::look`], of what one agent is shown, which is kept.
+    pub(crate) fn shown(&self, to: &str, text: &str) {
+        self.look(to, text);
+        if to != SECRETIVE {
+            self.1.lock().unwrap_or_else(PoisonError::into_inner).push(format!("{to}: {text}"));
+        }
+    }
+
+    /// Everything that everybody but the secretive agent was shown, in order.
+    pub(crate) fn everything_shown(&self) -> Vec<String> {
+        std::mem::take(&mut *self.1.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// What was found.
