@@ -258,7 +258,9 @@ impl Core {
             let mailbox = Mailbox::new(to, self.shape(creator.cloned()));
             match self.ownership(key) {
                 Ownership::Session(owner) => drop(mailbox.reserve_for(&owner, true)),
-                Ownership::Reserved(owner) | Ownership::ActOnly(owner) => {
+                Ownership::Reserved(owner) => drop(mailbox.reserve_for(&owner, false)),
+                Ownership::ActOnly(owner) => {
+                    mailbox.set_act_only();
                     drop(mailbox.reserve_for(&owner, false));
                 }
                 Ownership::Free => {}

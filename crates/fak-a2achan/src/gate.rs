@@ -35,7 +35,8 @@ impl Gate {
         if body.taint() == Taint::Quarantined {
             return deny(Reason::TrustViolation, sites::QUARANTINED);
         }
-        if !body.may_flow_to(call.principal()) {
+        // One's own always does: no act widens it beyond one's own fleet and tenant (§2.4).
+        if !body.is_owned_by(call.principal()) && !body.may_flow_to(call.principal()) {
             return deny(Reason::TrustViolation, sites::NOT_YOURS_TO_SEND);
         }
         if body.scope() == ShareScope::Agent && !self.stays_home(call, act) {

@@ -49,6 +49,8 @@ pub(crate) struct Mailbox<L: Locks = Native> {
     private: bool,
     /// Some principal is bound: look before the fold.
     bound: AtomicBool,
+    /// It accepts one act only: a send has to be looked at closely.
+    act_only: AtomicBool,
     /// The host opened it: it is not retired for want of use.
     kept: AtomicBool,
     /// Something in it depends on the time.
@@ -137,6 +139,7 @@ impl<L: Locks> Mailbox<L> {
             creator,
             private,
             bound: AtomicBool::new(false),
+            act_only: AtomicBool::new(false),
             kept: AtomicBool::new(false),
             timed: AtomicBool::new(false),
             input: Line::new(Lock::new(input)),
@@ -146,6 +149,16 @@ impl<L: Locks> Mailbox<L> {
 
     pub(crate) const fn address(&self) -> &Arc<OwnedAddress> {
         &self.to
+    }
+
+    /// It is under a key that accepts one act only (§4.9).
+    pub(crate) fn set_act_only(&self) {
+        self.act_only.store(true, Ordering::Release);
+    }
+
+    /// True if a send may just be placed: it resolves to nobody, and no act is singled out.
+    pub(crate) fn is_plain(&self) -> bool {
+        !self.is_bound() && !self.act_only.load(Ordering::Acquire)
     }
 
     /// True if somebody has bound it.
@@ -220,6 +233,7 @@ impl<L: Locks> Mailbox<L> {
 
 impl Input {
     /// Moves everything to the receivers' side; cheap when that has run dry.
+    #[inline]
     fn drain_into(&mut self, out: &mut Output) {
         if out.queue.is_empty() {
             std::mem::swap(&mut self.queue, &mut out.queue);

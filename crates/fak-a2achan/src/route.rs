@@ -71,6 +71,7 @@ impl Route {
     }
 
     /// True if `bytes` more may be queued. Two loads, unless the account has to be asked.
+    #[inline]
     pub(crate) fn admits(&self, bytes: u64) -> bool {
         let Some(account) = &self.account else { return true };
         self.queued_bytes().saturating_add(bytes) <= self.allowance() || account.allow(self, bytes)

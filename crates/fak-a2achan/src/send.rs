@@ -97,7 +97,7 @@ impl Endpoint {
         route: Option<&Arc<Route>>,
     ) -> Option<Verdict> {
         let (account, link) = (self.account()?, self.core().link()?);
-        if mailbox.is_bound() || self.core().act_only(key).is_some() {
+        if !mailbox.is_plain() {
             return None;
         }
         let call = ToolCall::new(self.agent(), Act::Send).args(body).address(Address::Channel(key));

@@ -48,6 +48,7 @@ impl WaitState {
 
 impl Input {
     /// Under the lock, before `body` is queued: the waiter it wakes.
+    #[inline]
     pub(super) fn rouse(&mut self, body: &Ref) -> Option<Waker> {
         if self.waiters.is_empty() {
             return None;

@@ -145,3 +145,21 @@ fn exactly_one_of_many_wins_a_key() {
         assert_eq!(wins.count(), 1);
     }
 }
+
+/// §4.9: nobody fills an act-only inbox, also while its owner waits there.
+#[test]
+fn an_act_only_key_takes_no_send_even_with_a_mailbox() {
+    let world = World::new();
+    let (alpha, bravo) = (world.agent("alpha"), world.agent("bravo"));
+    let at = key("in_kernel:correction:alpha");
+    let mut wait = Hand::new(alpha.recv(&at));
+    wait.pending();
+    let body = shared(&bravo, "x");
+    let channel = bravo.channel(&at);
+    for _ in 0..2 {
+        denied(&bravo.send(&at, &body), Reason::TrustViolation, "a2achan/act-only");
+        denied(&channel.send(&body), Reason::TrustViolation, "a2achan/act-only");
+    }
+    assert_eq!(wait.wakes(), 0);
+    refused(bravo.try_recv(&at), Reason::TrustViolation, "a2achan/not-receiver");
+}

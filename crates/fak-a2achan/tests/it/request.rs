@@ -183,22 +183,6 @@ fn a_rule_against_sending_cannot_be_passed_by() {
     denied(&alpha.compact(&body, &[]).verdict(), Reason::PolicyBlock, "rule");
 }
 
-/// §4.7, §4.10: an answer that comes after its requester was detached is a dead letter, and counted as one.
-#[test]
-fn an_answer_to_a_requester_that_is_gone_is_in_the_books() {
-    let world = World::new();
-    let (alpha, bravo) = (world.agent("alpha"), world.agent("bravo"));
-    let at = key("in_kernel:w");
-    let asked = alpha.request(&at, &shared(&alpha, "?"), &RequestOptions::default()).allowed().unwrap();
-    let request = message(bravo.try_recv(&at));
-    world.kernel.detach(&id("alpha")).unwrap();
-    allowed(&bravo.reply(&request, &shared(&bravo, "!")));
-    let tally = world.bus.stats();
-    assert_eq!((tally.sent, tally.received, tally.dead), (2, 1, 1));
-    assert_eq!(world.bus.dead_letters().len(), 1);
-    drop(asked);
-}
-
 /// §4.3 row 8: a reply inbox is bound to its requester.
 #[test]
 fn an_answer_must_be_readable_by_the_requester() {
@@ -234,4 +218,20 @@ fn detaching_ends_requests() {
     assert_eq!(world.bus.dead_letters()[1].cause.name(), "late");
     drop(answered);
     assert!(world.bus.stats().is_conserved());
+}
+
+/// §4.7, §4.10: an answer that comes after its requester was detached is a dead letter, and counted as one.
+#[test]
+fn an_answer_to_a_requester_that_is_gone_is_in_the_books() {
+    let world = World::new();
+    let (alpha, bravo) = (world.agent("alpha"), world.agent("bravo"));
+    let at = key("in_kernel:w");
+    let asked = alpha.request(&at, &shared(&alpha, "?"), &RequestOptions::default()).allowed().unwrap();
+    let request = message(bravo.try_recv(&at));
+    world.kernel.detach(&id("alpha")).unwrap();
+    allowed(&bravo.reply(&request, &shared(&bravo, "!")));
+    let tally = world.bus.stats();
+    assert_eq!((tally.sent, tally.received, tally.dead), (2, 1, 1));
+    assert_eq!(world.bus.dead_letters().len(), 1);
+    drop(asked);
 }
