@@ -32,7 +32,7 @@ pub(crate) enum Verb {
     /// Watch agents coordinate under the floor, act by act.
     #[command(after_help = DEMO)]
     Demo,
-    /// Explain a reason, a check, or the acts of a scenario.
+    /// Explain a reason, a check, the outcome of a merge, or the acts of a scenario.
     #[command(after_help = EXPLAIN)]
     Explain(ExplainArgs),
     /// Check a policy, or try it on scenarios.
@@ -137,14 +137,26 @@ pub(crate) enum TaskVerb {
 }
 
 const TASK_NEW: &str = "\
+A record:
+  {\"schema\": \"fak.shared-task.v1\", \"task_id\": \"task_notes\", \"state\": \"working\",
+   \"title\": \"Release notes\", \"artifacts\": [], \"notes\": [], \"open_decisions\": [],
+   \"body_ref\": {\"kind\": \"cas\", \"digest\": \"sha256:…\", \"bytes\": 5,
+     \"taint\": \"tainted\", \"scope\": \"fleet\", \"durability\": \"session\"},
+   \"updated_by\": {\"kind\": \"agent\", \"id\": \"planner\"}, \"updated_at\": \"2026-01-01T00:00:00Z\"}
+
 Example:
   fak task new record.json --journal task.journal.json
 
 Exit status: 0, or 2 if the record cannot be read or created, or the journal is there already.";
 
 const TASK_APPLY: &str = "\
+A patch, whose actor is who applies it:
+  {\"schema\": \"fak.shared-patch.v1\", \"task_id\": \"task_notes\", \"base_rev\": \"\",
+   \"actor\": {\"kind\": \"agent\", \"id\": \"planner\"}, \"scope\": \"fleet\", \"durability\": \"session\",
+   \"ops\": [{\"op\": \"replace\", \"path\": \"/title\", \"value\": \"Notes\"}], \"message\": \"shorter\"}
+
 Examples:
-  fak task apply task.journal.json patch.json --as planner --fleet f1
+  fak task apply task.journal.json patch.json --as planner --fleet f1 --base current
   fak task apply task.journal.json patch.json --as hana --human --fleet f1 --base current
 
 Exit status: 0 accepted, 1 refused or in conflict (base, current and proposed value are shown), 2 a file cannot be read.";
@@ -195,6 +207,14 @@ Example:
 Exit status: 0, or 2 if it cannot be read.";
 
 const LANES_LINT: &str = "\
+A lane table:
+  [lanes]
+  concurrent = [\"docs\", \"code\"]
+  exclusive = [\"release\"]
+  [lanes.trees]
+  docs = [\"docs/**\"]
+  code = [\"src/**\", \"tests/**\"]
+
 Example:
   fak lanes lint examples/lanes/workspace.toml
 
@@ -231,7 +251,8 @@ Exit status: 0 if every leg went as it must, 1 otherwise.";
 const EXPLAIN: &str = "\
 Examples:
   fak explain TRUST_VIOLATION            what a reason means and what to do about it
-  fak explain a2achan/private            what a check refuses
+  fak explain a2achan/private            what a check refuses: the name after \"at\"
+  fak explain STALE_BASE                 what the outcome of a merge means
   fak explain my.json --step 3           every rung's opinion of a step, before it is performed
   fak explain                            the twelve reasons
   fak explain --checks                   every check there is
@@ -250,10 +271,10 @@ pub(crate) struct RunArgs {
     /// Let scenarios name files outside their folder.
     #[arg(long)]
     pub(crate) allow_outside: bool,
-    /// Keep the audit log of the run in this file.
+    /// Append the audit log of the run to this file, after verifying what is in it.
     #[arg(long, value_name = "FILE")]
     pub(crate) audit: Option<PathBuf>,
-    /// Show only what did not hold, and the summary.
+    /// Show only the scenarios that did not hold, and the summary.
     #[arg(long, short)]
     pub(crate) quiet: bool,
 }
@@ -290,7 +311,7 @@ pub(crate) struct LanesLintArgs {
 pub(crate) struct LanesCheckArgs {
     /// The lane table, TOML.
     pub(crate) file: PathBuf,
-    /// A lane that is to run; give at least two.
+    /// A lane that is to run; give it twice or more.
     #[arg(long = "lane", required = true, value_name = "NAME")]
     pub(crate) lanes: Vec<String>,
 }
@@ -404,7 +425,7 @@ pub(crate) struct PolicyTestArgs {
     /// Let scenarios name files outside their folder.
     #[arg(long)]
     pub(crate) allow_outside: bool,
-    /// Show only what did not hold, and the summary.
+    /// Show only the scenarios that did not hold, and the summary.
     #[arg(long, short)]
     pub(crate) quiet: bool,
 }

@@ -20,6 +20,13 @@ const LEGS: &[(usize, &str)] = &[
     (23, "The tallies of the bus"),
 ];
 
+/// How a line is read, and where to go on.
+const LEGEND: &str = "
+A line is: step, act, who, where, verdict and reason, \"by\" the rung that decided, \"at\" the check that refused.
+  fak explain TRUST_VIOLATION       what a reason means
+  fak explain a2achan/private       what a check refuses, and what to do
+  fak                               how to write a scenario of your own";
+
 pub(crate) fn demo(output: &mut Output) -> Result<u8, Failure> {
     let scenario = Scenario::parse(SCENARIO.as_bytes(), Path::new("demo"), Reach::Folder)?;
     let report = scenario.perform(&Performance::default())?;
@@ -52,7 +59,7 @@ fn tell(report: &Report, output: &mut Output) -> Result<(), Failure> {
                 .text(format!("     FAIL expected {} {}, got {}", wrong.member, wrong.expected, wrong.got))?;
         }
     }
-    Ok(())
+    output.text(LEGEND)
 }
 
 #[cfg(test)]

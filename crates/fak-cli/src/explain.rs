@@ -3,10 +3,10 @@
 use std::path::Path;
 
 use fak_abi::{Reason, SiteInfo, json::nearest};
-use fak_scenario::{Explaining, Performance, Scenario};
+use fak_scenario::{Explaining, Performance, Scenario, StepReport};
 use serde_json::{Value, json};
 
-use crate::{args::ExplainArgs, failure::Failure, output::Output, run::reach};
+use crate::{args::ExplainArgs, failure::Failure, merge, output::Output, run::reach};
 
 /// Every check there is, by the crate that makes it.
 const SITES: &[&[SiteInfo]] = &[
@@ -30,9 +30,10 @@ pub(crate) fn explain(args: &ExplainArgs, output: &mut Output) -> Result<u8, Fai
     if let Some(reason) = Reason::ALL.iter().find(|reason| reason.name().eq_ignore_ascii_case(what)) {
         return one_reason(*reason, output);
     }
-    // A check of many instances is named with the instance, as in `policy/deny#3`.
-    let check = what.split('#').next().unwrap_or(what);
-    if let Some(site) = SITES.iter().copied().flatten().find(|site| site.check == check) {
+    if let Some(outcome) = merge::find(what) {
+        return one_outcome(outcome, output);
+    }
+    if let Some(site) = site(what) {
         return one_site(site, output);
     }
     let path = Path::new(what);
@@ -42,10 +43,20 @@ pub(crate) fn explain(args: &ExplainArgs, output: &mut Output) -> Result<u8, Fai
     Err(unknown(what))
 }
 
+/// What is known of a check. One of many instances is named with the instance, as in `policy/deny#3`.
+pub(crate) fn site(name: &str) -> Option<&'static SiteInfo> {
+    let check = name.split('#').next().unwrap_or(name);
+    SITES.iter().copied().flatten().find(|site| site.check == check)
+}
+
 fn unknown(what: &str) -> Failure {
-    let reasons = Reason::ALL.iter().map(|reason| reason.name());
+    let reasons = Reason::ALL.iter().map(|reason| reason.name()).chain(merge::names());
     let checks = SITES.iter().copied().flatten().map(|site| site.check);
     let hint = match nearest(what, reasons.chain(checks)) {
+        // After "by" a line names the rung, which is easily taken for the check.
+        Some(near) if what.contains('/') => {
+            format!("did you mean \"{near}\"? A check is what stands after \"at\", not after \"by\"")
+        }
         Some(near) => format!("did you mean \"{near}\"?"),
         None => "give a reason, a check or a scenario file; `fak explain` lists the reasons".to_owned(),
     };
@@ -106,6 +117,20 @@ fn one_reason(reason: Reason, output: &mut Output) -> Result<u8, Failure> {
     Ok(0)
 }
 
+fn one_outcome(outcome: &merge::Outcome, output: &mut Output) -> Result<u8, Failure> {
+    let merge::Outcome { reason, means, next } = outcome;
+    if output.json() {
+        let verdict = reason.verdict().name();
+        output.json_of(&json!({"reason": reason.name(), "merge": verdict, "means": means, "next": next}))?;
+        return Ok(0);
+    }
+    output.text(format!(
+        "{reason} (a merge's outcome, {})\n  means: {means}\n  next:  {next}",
+        reason.verdict()
+    ))?;
+    Ok(0)
+}
+
 fn one_site(site: &SiteInfo, output: &mut Output) -> Result<u8, Failure> {
     if output.json() {
         output.json_of(&site_json(site))?;
@@ -139,8 +164,20 @@ fn scenario(path: &Path, args: &ExplainArgs, output: &mut Output) -> Result<u8, 
                     output.text(format!("       {line}"))?;
                 }
             }
-            None => output.text("       no act of an agent: nothing to explain")?,
+            None => output.text(format!("       {}", unexplained(step)))?,
+        }
+        if let Some(outcome) = step.reason.as_deref().and_then(merge::find) {
+            output.text(format!("       the merge: {}\n         next: {}", outcome.means, outcome.next))?;
         }
     }
     Ok(0)
+}
+
+/// Why no rung has an opinion of a step, and what is known of its refusal all the same.
+fn unexplained(step: &StepReport) -> String {
+    match step.site.as_deref().and_then(site) {
+        Some(site) => format!("refuses: {} ({})\n       next: {}", site.refuses, site.clause, site.next),
+        None if step.by.is_none() => "an act of the host: nothing to explain".to_owned(),
+        None => "no rung has an opinion of it by itself: nothing to explain".to_owned(),
+    }
 }

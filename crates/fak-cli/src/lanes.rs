@@ -49,6 +49,8 @@ fn check(args: &LanesCheckArgs, output: &mut Output) -> Result<u8, Failure> {
     }
     if output.json() {
         output.json_of(&together)?;
+    } else if let [alone] = names.as_slice() {
+        output.text(format!("{alone} is a lane; give another to ask whether they may run together"))?;
     } else if together.is_clear() {
         output.text(format!("{} may run together", names.join(", ")))?;
     } else {

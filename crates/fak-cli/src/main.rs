@@ -11,6 +11,7 @@ mod explain;
 mod failure;
 mod journal;
 mod lanes;
+mod merge;
 mod output;
 mod overview;
 mod policy;

@@ -20,7 +20,11 @@ pub(crate) fn run(args: &RunArgs, output: &mut Output) -> Result<u8, Failure> {
         None => Performance::default(),
     };
     let reach = reach(args.allow_outside);
-    perform(&Run { paths: &args.paths, reach, how, quiet: args.quiet }, output)
+    let status = perform(&Run { paths: &args.paths, reach, how, quiet: args.quiet }, output)?;
+    if status == 1 && !output.json() {
+        output.error("fak: to ask why an act was decided so: fak explain FILE --step N");
+    }
+    Ok(status)
 }
 
 /// The reach that `--allow-outside` stands for.

@@ -2,7 +2,7 @@
 
 use std::{
     fs::{self, OpenOptions},
-    io::Write as _,
+    io::{ErrorKind, Write as _},
     path::Path,
     sync::Arc,
 };
@@ -20,7 +20,9 @@ use serde_json::{Value, json};
 
 use crate::{
     args::{BaseArg, TaskApplyArgs, TaskNewArgs, TaskVerb, TaskViewArgs, WhoArgs},
+    explain::site,
     failure::{Failure, open, read},
+    merge,
     output::Output,
 };
 
@@ -79,7 +81,12 @@ fn new(args: &TaskNewArgs, output: &mut Output) -> Result<u8, Failure> {
         return Err(Failure::file(&args.record, "no record was made of it"));
     };
     let file = OpenOptions::new().write(true).create_new(true).open(&args.journal);
-    let file = file.map_err(|error| Failure::file(&args.journal, error))?;
+    let file = file.map_err(|error| match error.kind() {
+        ErrorKind::AlreadyExists => {
+            Failure::file(&args.journal, "is there already, and is not written over: name another file")
+        }
+        _ => Failure::file(&args.journal, error),
+    })?;
     store.journal(&task, file).map_err(|error| Failure::file(&args.journal, error))?;
     if output.json() {
         output.json_of(&json!({"task_id": task.as_str(), "rev": rev.to_string()}))?;
@@ -92,15 +99,20 @@ fn new(args: &TaskNewArgs, output: &mut Output) -> Result<u8, Failure> {
 fn apply(args: &TaskApplyArgs, output: &mut Output) -> Result<u8, Failure> {
     let desk = Desk::open(&args.journal, &args.who)?;
     let text = read(&args.patch)?;
-    let mut patch =
-        Patch::parse(&text, &Limits::default()).map_err(|error| Failure::file(&args.patch, error))?;
+    let mut patch = Patch::parse(&text, &Limits::default()).map_err(|error| match error.path() {
+        // "@current" and "@0" are for scenarios.
+        "/base_rev" => Failure::file(&args.patch, format!("{error}; \"\" will do if --base is given")),
+        _ => Failure::file(&args.patch, error),
+    })?;
     if let Some(base) = args.base {
         let found = match base {
             BaseArg::Current => desk.store.revision(&desk.task).map(|(_, rev)| rev),
             BaseArg::Number(number) => desk.store.revision_at(&desk.task, number),
         };
         let Some(rev) = found else {
-            return Err(Failure::file(&args.journal, "the record never had that revision"));
+            let last = desk.store.revision(&desk.task).map_or(0, |(number, _)| number);
+            let problem = format!("the record never had that revision, it is at revision {last}");
+            return Err(Failure::file(&args.journal, problem));
         };
         patch.base_rev = Some(rev);
     }
@@ -140,6 +152,11 @@ fn refused(verdict: &Verdict, output: &mut Output) -> Result<u8, Failure> {
         }))?;
     } else {
         output.text(verdict.to_string())?;
+        let check = verdict.refusal().map(|refusal| refusal.site.to_string());
+        if let Some(site) = check.as_deref().and_then(site) {
+            output
+                .text(format!("  refuses: {} ({})\n  next:    {}", site.refuses, site.clause, site.next))?;
+        }
     }
     Ok(1)
 }
@@ -171,6 +188,9 @@ fn tell(result: &PatchResult, revision: usize, output: &mut Output) -> Result<()
     }
     if let Some(denial) = &result.denial {
         output.text(format!("  by {}", printable(&denial.policy)))?;
+        if let Some(outcome) = merge::find(&result.reason) {
+            output.text(format!("  means     {}\n  next      {}", outcome.means, outcome.next))?;
+        }
     }
     Ok(())
 }

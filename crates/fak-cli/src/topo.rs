@@ -11,8 +11,14 @@ use crate::{
 
 pub(crate) fn topo(verb: &TopoVerb, output: &mut Output) -> Result<u8, Failure> {
     let TopoVerb::Render(args) = verb;
-    let topology =
-        Topology::from_json(&read(&args.file)?).map_err(|error| Failure::file(&args.file, error))?;
+    let text = read(&args.file)?;
+    let topology = Topology::from_json(&text).map_err(|error| {
+        // A scenario has a topology in it, so it is often given instead of one.
+        let scenario = String::from_utf8_lossy(&text).contains("\"fak.scenario.v1\"");
+        let hint =
+            if scenario { "; this is a scenario: put its \"topology\" into a file of its own" } else { "" };
+        Failure::file(&args.file, format!("{error}{hint}"))
+    })?;
     let picture = match args.format {
         TopoFormat::Dot => topology.to_dot(),
         TopoFormat::Mermaid => topology.to_mermaid(),

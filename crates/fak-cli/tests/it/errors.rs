@@ -124,3 +124,71 @@ fn ten_errors() {
     "#]],
     );
 }
+
+#[test]
+fn what_a_newcomer_mistakes_is_answered() {
+    let scratch = Scratch::new("mistaken");
+    scratch
+        .write("wave.json", r#"{"schema": "fak.scenario.v1", "name": "n", "steps": []}"#)
+        .write("patch.json", r#"{"schema": "fak.shared-patch.v1", "task_id": "task_t", "base_rev": "@0"}"#)
+        .write("record.json", RECORD)
+        .write("there.json", "");
+    let made = scratch.fak(&["task", "new", "record.json", "--journal", "j.json"]);
+    assert_eq!(made.status, 0, "{}", made.err);
+    check(
+        &scratch,
+        &["topo", "render", "wave.json"],
+        &expect![[r#"
+        fak: wave.json: line 1, column 1, at "": missing member "edges"; this is a scenario: put its "topology" into a file of its own
+    "#]],
+    );
+    check(
+        &scratch,
+        &["task", "new", "record.json", "--journal", "there.json"],
+        &expect![[r#"
+        fak: there.json: is there already, and is not written over: name another file
+    "#]],
+    );
+    check(
+        &scratch,
+        &["task", "apply", "j.json", "patch.json", "--as", "planner"],
+        &expect![[r#"
+        fak: patch.json: line 1, column 68, at "/base_rev": expected "sha256:" and at least one character; "" will do if --base is given
+    "#]],
+    );
+    check(
+        &scratch,
+        &["explain", "a2achan/gate"],
+        &expect![[r#"
+        fak: nothing is known of "a2achan/gate": did you mean "a2achan/bytes"? A check is what stands after "at", not after "by"
+    "#]],
+    );
+}
+
+#[test]
+fn a_reader_that_is_refused_is_told_the_check() {
+    let scratch = Scratch::new("refused");
+    scratch.write("record.json", RECORD);
+    assert_eq!(scratch.fak(&["task", "new", "record.json", "--journal", "j.json"]).status, 0);
+    let refused = scratch.fak(&["task", "view", "j.json", "--as", "runner"]);
+    assert_eq!(refused.status, 1);
+    assert!(refused.out.contains("refuses: an act by a principal of neither"), "{}", refused.out);
+}
+
+#[test]
+fn the_outcome_of_a_merge_is_explained() {
+    let ran = Scratch::new("merge").fak(&["explain", "stale_base"]);
+    assert_eq!(ran.status, 0);
+    expect![[r#"
+        STALE_BASE (a merge's outcome, conflict)
+          means: what it replaces has changed since its base_rev, or the task never had that revision
+          next:  compare base, current and proposed value, and propose again on the current revision
+    "#]]
+    .assert_eq(&ran.out);
+}
+
+const RECORD: &str = r#"{"schema": "fak.shared-task.v1", "task_id": "task_t", "state": "working", "title": "t",
+  "body_ref": {"kind": "cas", "bytes": 5, "taint": "tainted", "scope": "fleet", "durability": "session",
+    "digest": "sha256:2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824"},
+  "artifacts": [], "notes": [], "open_decisions": [],
+  "updated_by": {"kind": "agent", "id": "planner"}, "updated_at": "2026-01-01T00:00:00Z"}"#;

@@ -4,7 +4,7 @@ use fak_abi::{Explanation, Outcome, Ref, Verdict, VerdictKind};
 use serde_json::json;
 
 use super::world::Kept;
-use crate::expect::{Answers, Expectations, Mismatch};
+use crate::expect::{Answer, Answers, Expectations, Mismatch};
 
 /// What came of one act.
 #[derive(Default)]
@@ -133,6 +133,7 @@ impl Done {
         match (self.answers.text("act"), self.answers.text("verdict")) {
             (Some("allow") | None, Some(verdict)) => verdict,
             (Some(act), _) => act,
+            (None, None) if self.answers.of("ok") == Some(&Answer::Flag(false)) => "failed",
             (None, None) => "done",
         }
         .to_owned()

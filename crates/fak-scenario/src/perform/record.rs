@@ -395,6 +395,12 @@ fn both(verdict: &fak_abi::Verdict) -> Done {
 fn made(done: &mut Done, made: Result<(), SharedTaskError>) {
     done.answers.set("ok", made.is_ok());
     if let Err(error) = made {
+        // A place counted from the start of the record would be taken for one in the scenario.
+        if let SharedTaskError::Json(fault) = &error
+            && fault.path().is_empty()
+        {
+            return unmade(done, format!("json: {}", fault.problem()));
+        }
         let kind = match &error {
             SharedTaskError::Json(_) => "json",
             SharedTaskError::Journal(_) => "journal",
@@ -403,10 +409,13 @@ fn made(done: &mut Done, made: Result<(), SharedTaskError>) {
             SharedTaskError::Refused { reason, .. } => reason.name(),
             _ => "error",
         };
-        let text = format!("{kind}: {error}");
-        done.note = Some(text.clone());
-        done.answers.set("error", text);
+        unmade(done, format!("{kind}: {error}"));
     }
+}
+
+fn unmade(done: &mut Done, text: String) {
+    done.note = Some(text.clone());
+    done.answers.set("error", text);
 }
 
 /// Whether the act was permitted, and what the merge made of it.

@@ -46,6 +46,33 @@ fn every_example_holds() {
 }
 
 #[test]
+fn every_scenario_of_the_manual_holds() {
+    let manual = include_str!("../../../../docs/scenarios.md");
+    let blocks = manual.split("```json\n").skip(1).map(|rest| rest.split("```").next().unwrap());
+    let mut count = 0;
+    for text in blocks {
+        let scenario = Scenario::parse(text.as_bytes(), Path::new("scenarios.md"), Reach::Folder).unwrap();
+        let report = scenario.perform(&Performance::default()).unwrap();
+        assert!(report.held(), "{}", report.to_text(Style::Plain));
+        count += 1;
+    }
+    assert_eq!(count, 2);
+}
+
+#[test]
+fn a_record_that_lacks_a_member_fails_and_says_which() {
+    let text = r#"{"schema": "fak.scenario.v1", "name": "n", "agents": {"alpha": {"caps": ["sharedtask.write"]}},
+        "steps": [{"do": "create", "by": "alpha", "record": {"schema": "fak.shared-task.v1", "task_id": "task_t"}}]}"#;
+    let scenario = Scenario::parse(text.as_bytes(), Path::new("x.json"), Reach::Folder).unwrap();
+    let report = scenario.perform(&Performance::default()).unwrap();
+    let step = &report.steps[0];
+    assert_eq!(
+        (step.verdict.as_str(), step.note.as_deref()),
+        ("failed", Some("json: missing member \"title\""))
+    );
+}
+
+#[test]
 fn a_run_can_be_repeated() {
     for scenario in all("scenarios") {
         let once = scenario.perform(&Performance::default()).unwrap();
