@@ -34,7 +34,7 @@ pub(crate) enum Expectations {
 pub struct Mismatch {
     /// The member of `expect`.
     pub member: String,
-    /// What the scenario states, as JSON.
+    /// What the scenario states, as JSON; in words where it states nothing.
     pub expected: String,
     /// What was answered, as JSON; `nothing` if the act did not answer it.
     pub got: String,
@@ -91,7 +91,11 @@ impl Answers {
             let got = self.text(member)?;
             (!good.contains(&got)).then(|| Mismatch {
                 member: member.to_owned(),
-                expected: good.iter().map(|word| format!("\"{word}\"")).collect::<Vec<_>>().join(" or "),
+                expected: unstated(if self.of("act").is_some() && member == "verdict" {
+                    "accepted"
+                } else {
+                    "allowed"
+                }),
                 got: format!("\"{got}\""),
             })
         };
@@ -101,7 +105,7 @@ impl Answers {
                 ["error", "conflict"].into_iter().find_map(|member| {
                     Some(Mismatch {
                         member: member.to_owned(),
-                        expected: "none".to_owned(),
+                        expected: unstated("none"),
                         got: self.of(member)?.to_string(),
                     })
                 })
@@ -109,11 +113,16 @@ impl Answers {
             .or_else(|| {
                 (self.of("ok") == Some(&Answer::Flag(false))).then(|| Mismatch {
                     member: "ok".to_owned(),
-                    expected: "true".to_owned(),
+                    expected: unstated("true"),
                     got: "false".to_owned(),
                 })
             })
     }
+}
+
+/// What a step without `expect` needs, as it follows the member in a sentence.
+fn unstated(need: &str) -> String {
+    format!("to be {need}, as the step has no \"expect\"")
 }
 
 impl Answer {
@@ -253,8 +262,14 @@ mod tests {
             ("ok", false.into()),
             ("error", "x".into()),
         ] {
-            assert_eq!(answers(vec![bad]).mismatches(&success).len(), 1);
+            let wrong = answers(vec![bad]).mismatches(&success);
+            assert_eq!(wrong.len(), 1);
+            assert!(wrong[0].expected.contains("the step has no \"expect\""), "{wrong:?}");
         }
+        let needs = |list| answers(list).mismatches(&success)[0].expected.clone();
+        assert!(needs(vec![("verdict", "deny".into())]).starts_with("to be allowed"));
+        let merge = vec![("act", "allow".into()), ("verdict", "conflict".into())];
+        assert!(needs(merge).starts_with("to be accepted"));
     }
 
     #[test]
