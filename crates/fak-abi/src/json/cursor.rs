@@ -86,7 +86,7 @@ impl<'d> Cursor<'d> {
                 let names: Vec<_> = known.iter().map(|(name, _)| format!("{name:?}")).collect();
                 let mut expected = format!("one of {}", names.join(", "));
                 if let Some(near) = nearest(text, known.iter().map(|(name, _)| *name)) {
-                    expected.push_str(&format!(" (did you mean {near:?})"));
+                    expected.push_str(&format!(" (did you mean {near:?}?)"));
                 }
                 Err(self.invalid(expected))
             }
@@ -257,7 +257,7 @@ mod tests {
         assert_eq!(error.path(), "/ops/0/vlaue");
         assert_eq!(
             error.to_string(),
-            "line 2, column 48, at \"/ops/0/vlaue\": unknown member \"vlaue\", did you mean \"value\""
+            "line 2, column 48, at \"/ops/0/vlaue\": unknown member \"vlaue\", did you mean \"value\"?"
         );
     }
 

@@ -109,7 +109,7 @@ impl fmt::Display for Problem {
             Self::UnknownMember { name, nearest } => {
                 write!(f, "unknown member {}", Quoted(name))?;
                 match nearest {
-                    Some(nearest) => write!(f, ", did you mean {nearest:?}"),
+                    Some(nearest) => write!(f, ", did you mean {nearest:?}?"),
                     None => Ok(()),
                 }
             }
@@ -155,11 +155,28 @@ impl Place {
 
 /// A JSON text that was refused: what, where, and what was expected (§8).
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("line {}, column {}, at {:?}: {problem}", place.line, place.column, path)]
+#[error("{}{problem}", Whereabouts(*place, path))]
 pub struct Error {
     place: Place,
     path: String,
     problem: Problem,
+}
+
+/// Where an error stands, as its message begins; nothing of it that would only say "the whole text".
+struct Whereabouts<'e>(Place, &'e str);
+
+impl fmt::Display for Whereabouts<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self(place, path) = self;
+        if path.is_empty() && *place == Place::START {
+            return Ok(());
+        }
+        write!(f, "line {}, column {}", place.line, place.column)?;
+        if !path.is_empty() {
+            write!(f, ", at {path:?}")?;
+        }
+        f.write_str(": ")
+    }
 }
 
 impl Error {
@@ -236,6 +253,9 @@ mod tests {
         assert_eq!(outer.path(), "/entries/3/x");
         assert_eq!(outer.place(), Place { offset: 6, line: 2, column: 6 });
         assert_eq!(outer.to_string(), "line 2, column 6, at \"/entries/3/x\": expected a comma");
+        let whole = |place| Error::new(place, "", Problem::Syntax { expected: "a comma" }).to_string();
+        assert_eq!(whole(Place::START), "expected a comma");
+        assert_eq!(whole(Place::of(b"a\nbc", 3)), "line 2, column 2: expected a comma");
     }
 
     #[test]

@@ -38,7 +38,7 @@ pub enum PolicyProblem {
     #[error("missing key {0:?}")]
     MissingKey(&'static str),
     /// A word that is not in its vocabulary.
-    #[error("unknown {what} {given:?}{}, expected one of {expected}", meant(.nearest))]
+    #[error("unknown {what} {given:?}, expected one of {expected}{}", meant(.nearest))]
     UnknownWord {
         /// Which vocabulary.
         what: &'static str,
@@ -69,7 +69,7 @@ pub enum PolicyProblem {
 }
 
 fn meant(nearest: &Option<&'static str>) -> String {
-    nearest.map_or_else(String::new, |near| format!(", did you mean {near:?}"))
+    nearest.map_or_else(String::new, |near| format!(", did you mean {near:?}?"))
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -152,7 +152,7 @@ fn unknown_tool(tool: &Glob, tools: Option<&[&str]>) -> Option<String> {
         return None;
     }
     let near = nearest(tool.pattern(), protocol().chain(host.iter().copied()));
-    let meant = near.map_or_else(String::new, |near| format!(", did you mean {near:?}"));
+    let meant = near.map_or_else(String::new, |near| format!(", did you mean {near:?}?"));
     Some(format!("never matches: no tool is named {:?}{meant}", tool.pattern()))
 }
 
@@ -187,7 +187,7 @@ fn impossible_address(glob: &Glob) -> Option<String> {
     }
     let family = glob.literal().split(':').next().unwrap_or_default();
     let meant = nearest(family, families()).filter(|near| *near != family);
-    let hint = meant.map_or_else(String::new, |near| format!(", did you mean \"{near}:…\""));
+    let hint = meant.map_or_else(String::new, |near| format!(", did you mean \"{near}:…\"?"));
     Some(format!("never matches: no address is of the form {pattern:?}{hint}"))
 }
 

@@ -23,7 +23,7 @@ impl Policy {
     /// let error = Policy::from_toml("p.toml", "version = 1\n[[deny]]\ntol = \"a2a.send\"\n").unwrap_err();
     /// assert_eq!(
     ///     error.to_string(),
-    ///     "p.toml:3:1: deny[1].tol: unknown key \"tol\", did you mean \"tool\"\n \
+    ///     "p.toml:3:1: deny[1].tol: unknown key \"tol\", did you mean \"tool\"?\n \
     ///      3 | tol = \"a2a.send\"\n   | ^^^"
     /// );
     /// ```

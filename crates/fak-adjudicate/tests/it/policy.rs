@@ -222,7 +222,7 @@ fn errors_say_where_what_and_what_was_meant() {
         ("version = 2\n", "p:1:11: version: expected the integer 1\n 1 | version = 2\n   |           ^"),
         (
             "version = 1\nallows = []\n",
-            "p:2:1: allows: unknown key \"allows\", did you mean \"allow\"\n 2 | allows = []\n   | ^^^^^^",
+            "p:2:1: allows: unknown key \"allows\", did you mean \"allow\"?\n 2 | allows = []\n   | ^^^^^^",
         ),
         (
             "version = 1\n[[deny]]\ntool = \"x\"\n[[deny]]\nagent = \"é\"\n",
@@ -230,9 +230,9 @@ fn errors_say_where_what_and_what_was_meant() {
         ),
         (
             "version = 1\n[[deny]]\ntool = \"é\"\nreason = \"POLICY_BLOK\"\n",
-            "p:4:10: deny[1].reason: unknown reason \"POLICY_BLOK\", did you mean \"POLICY_BLOCK\", expected one of \
+            "p:4:10: deny[1].reason: unknown reason \"POLICY_BLOK\", expected one of \
              DEFAULT_DENY, POLICY_BLOCK, SELF_MODIFY, LEASE_HELD, TRUST_VIOLATION, MALFORMED, MISROUTE, RATE_LIMITED, \
-             SECRET_EXFIL, UNWITNESSED, OVERSIZE, UNKNOWN_TOOL\n 4 | reason = \"POLICY_BLOK\"\n   |          ^^^^^^^^^^^^^",
+             SECRET_EXFIL, UNWITNESSED, OVERSIZE, UNKNOWN_TOOL, did you mean \"POLICY_BLOCK\"?\n 4 | reason = \"POLICY_BLOK\"\n   |          ^^^^^^^^^^^^^",
         ),
         (
             "version = 1\n[[allow]]\ntool = \"x\"\nreason = \"POLICY_BLOCK\"\n",
@@ -240,8 +240,8 @@ fn errors_say_where_what_and_what_was_meant() {
         ),
         (
             "version = 1\n[[allow]]\ntool = \"x\"\ntaint = \"Tainted\"\n",
-            "p:4:9: allow[1].taint: unknown taint \"Tainted\", did you mean \"tainted\", expected one of trusted, \
-             tainted, quarantined\n 4 | taint = \"Tainted\"\n   |         ^^^^^^^^^",
+            "p:4:9: allow[1].taint: unknown taint \"Tainted\", expected one of trusted, \
+             tainted, quarantined, did you mean \"tainted\"?\n 4 | taint = \"Tainted\"\n   |         ^^^^^^^^^",
         ),
         (
             "version = 1\n[[allow]]\ntool = 3\n",
@@ -262,9 +262,9 @@ fn errors_say_where_what_and_what_was_meant() {
         ),
         (
             "version = 1\n[[grant]]\ncapability = \"a2a.sned\"\n",
-            "p:3:14: grant[1].capability: unknown capability \"a2a.sned\", did you mean \"a2a.send\", expected one of \
+            "p:3:14: grant[1].capability: unknown capability \"a2a.sned\", expected one of \
              a2a.send, a2a.recv, ref.widen, ref.trust, pool.write, pool.read, sharedtask.write, sharedtask.approve, \
-             sharedtask.read, space.write, space.read, comm.collective, lane.lease, forensics.read\n \
+             sharedtask.read, space.write, space.read, comm.collective, lane.lease, forensics.read, did you mean \"a2a.send\"?\n \
              3 | capability = \"a2a.sned\"\n   |              ^^^^^^^^^^",
         ),
     ];
@@ -283,7 +283,7 @@ fn errors_in_json_are_placed_too() {
     let cases = [
         (
             "{\"version\": 1,\n \"deny\": [{\"tool\": \"x\", \"raeson\": \"OVERSIZE\"}]}",
-            "p:2:25: deny[1].raeson: unknown key \"raeson\", did you mean \"reason\"\n \
+            "p:2:25: deny[1].raeson: unknown key \"raeson\", did you mean \"reason\"?\n \
              2 |  \"deny\": [{\"tool\": \"x\", \"raeson\": \"OVERSIZE\"}]}\n   |                         ^^^^^^^^",
         ),
         (
@@ -311,7 +311,7 @@ fn errors_in_json_are_placed_too() {
     let value = document.root().value().member("policy").unwrap();
     let error = Policy::from_value("s.json", scenario, value).unwrap_err();
     assert!(
-        error.to_string().starts_with("s.json:2:27: alow: unknown key \"alow\", did you mean \"allow\"\n"),
+        error.to_string().starts_with("s.json:2:27: alow: unknown key \"alow\", did you mean \"allow\"?\n"),
         "{error}"
     );
 }
@@ -361,8 +361,8 @@ agent = "w"
     assert_eq!(
         found,
         [
-            "line 3: allow[1]: never matches: no tool is named \"a2a.sned\", did you mean \"a2a.send\"",
-            "line 5: allow[2]: never matches: no address is of the form \"inkernel:x\", did you mean \"in_kernel:…\"",
+            "line 3: allow[1]: never matches: no tool is named \"a2a.sned\", did you mean \"a2a.send\"?",
+            "line 5: allow[2]: never matches: no address is of the form \"inkernel:x\", did you mean \"in_kernel:…\"?",
             "line 8: allow[3]: never matches: no agent can be named \"two\\nlines\"",
             "line 18: allow[6]: never matches: \"a2a.bind\" carries no body; use a quarantine rule",
             "line 21: allow[7]: never allows: deny[1] denies all it matches",

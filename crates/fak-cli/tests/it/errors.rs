@@ -31,8 +31,8 @@ fn ten_errors() {
         &scratch,
         &["run", "boddy.json"],
         &expect![[r#"
-        fak: boddy.json:2:71: step 1 (send): boddy: unknown member "boddy", did you mean "body"
-    "#]],
+            fak: boddy.json:2:71: step 1 (send): boddy: unknown member "boddy", did you mean "body"?
+        "#]],
     );
     check(
         &scratch,
@@ -139,8 +139,8 @@ fn what_a_newcomer_mistakes_is_answered() {
         &scratch,
         &["topo", "render", "wave.json"],
         &expect![[r#"
-        fak: wave.json: line 1, column 1, at "": missing member "edges"; this is a scenario: put its "topology" into a file of its own
-    "#]],
+            fak: wave.json: missing member "edges"; this is a scenario: put its "topology" into a file of its own
+        "#]],
     );
     check(
         &scratch,

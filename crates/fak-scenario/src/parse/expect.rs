@@ -3,7 +3,7 @@
 use fak_abi::json::{self, Cursor, Number};
 use serde_json::Value;
 
-use super::{Fault, Parsed};
+use super::{Fault, Parsed, rule};
 use crate::{
     act::{ActShape, Kind},
     error::Problem,
@@ -15,7 +15,9 @@ pub(super) fn expectations(shape: &'static ActShape, cursor: Cursor<'_>) -> Pars
     let mut members = Vec::new();
     for (name, kind) in shape.expect {
         if let Some(cursor) = fields.optional(name) {
-            members.push((*name, answer(*kind, cursor)?));
+            let answer =
+                answer(*kind, cursor).map_err(|fault| of_the_merge(shape, name, cursor).unwrap_or(fault))?;
+            members.push((*name, answer));
         }
     }
     fields.finish().map_err(|error| {
@@ -31,6 +33,25 @@ pub(super) fn expectations(shape: &'static ActShape, cursor: Cursor<'_>) -> Pars
         Fault::here(error, problem)
     })?;
     Ok(Expectations::Members(members))
+}
+
+/// The kernel's verdict, looked for where an act answers how the merge ended.
+fn of_the_merge(shape: &ActShape, name: &str, cursor: Cursor<'_>) -> Option<Fault> {
+    let merges = name == "verdict"
+        && shape.expect.iter().any(|(name, kind)| match kind {
+            Kind::Word(words) => *name == "verdict" && words.contains(&"accepted"),
+            _ => false,
+        });
+    (merges && cursor.value().as_str() == Some("allow")).then(|| {
+        let act = shape.name;
+        rule(
+            cursor,
+            format!(
+                "\"verdict\" of \"{act}\" is how the merge ended: write \"verdict\": \"accepted\", \
+                 or \"act\": \"allow\" if only the kernel's verdict matters"
+            ),
+        )
+    })
 }
 
 fn answer(kind: Kind, cursor: Cursor<'_>) -> Parsed<Answer> {

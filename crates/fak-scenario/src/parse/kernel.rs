@@ -21,7 +21,7 @@ pub(super) fn act(
     Ok(Some(match name {
         "widen" => KernelAct::Widen {
             what: subject(names, fields)?,
-            scope: word(fields.required("scope")?, ShareScope::ALL, ShareScope::name)?,
+            scope: word(fields.required("scope")?, "scope", ShareScope::ALL, ShareScope::name)?,
         },
         "trust" => KernelAct::Trust {
             what: subject(names, fields)?,

@@ -148,6 +148,15 @@ fn fault(cursor: Cursor<'_>, problem: Problem) -> Fault {
     Fault::here(cursor.invalid(""), Some(problem))
 }
 
+/// Characters of a word from the scenario that an error repeats.
+const QUOTED: usize = 64;
+
+/// A text that is not what its member needs, quoted. Not for bodies: their text is in no error (§8).
+fn unfit(cursor: Cursor<'_>, expected: &str) -> Fault {
+    let found: String = cursor.value().as_str().unwrap_or_default().chars().take(QUOTED).collect();
+    rule(cursor, format!("expected {expected}; found {found:?}"))
+}
+
 /// A broken rule, in words.
 fn rule(cursor: Cursor<'_>, text: impl Into<String>) -> Fault {
     fault(cursor, Problem::Rule(text.into()))

@@ -3,26 +3,32 @@
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use fak_abi::{
     Locale, ShareScope, Taint,
-    json::{Cursor, Fields},
+    json::{Cursor, Fields, nearest},
 };
 
 use super::{
-    Parsed, closed,
+    Parsed, QUOTED, closed, fault,
     names::{Kept, Names},
-    rule,
+    rule, unfit,
 };
-use crate::act::{Address, Body, Inbox, Source, Subject};
+use crate::{
+    act::{Address, Body, Inbox, Source, Subject},
+    error::Problem,
+};
 
 /// The members a body may have.
 pub(super) const BODY: &[&str] = &["text", "base64", "ref", "scope", "taint", "owner"];
 
 /// A channel, `locale:id`. The id is judged when the act is performed (§4.1).
 pub(super) fn address(cursor: Cursor<'_>) -> Parsed<Address> {
-    const EXPECTED: &str = "a channel as \"locale:id\", where the locale is in_kernel, session or window";
-    let Some((locale, id)) = cursor.string()?.split_once(':') else {
-        return Err(cursor.invalid(EXPECTED).into());
-    };
-    Ok(Address { locale: locale.parse::<Locale>().map_err(|_| cursor.invalid(EXPECTED))?, id: id.to_owned() })
+    let parts = cursor.string()?.split_once(':');
+    match parts.and_then(|(locale, id)| Some((locale.parse::<Locale>().ok()?, id))) {
+        Some((locale, id)) => Ok(Address { locale, id: id.to_owned() }),
+        None => Err(unfit(
+            cursor,
+            "a channel as \"locale:id\", such as \"in_kernel:news\"; the locale is in_kernel, session or window",
+        )),
+    }
 }
 
 /// `{text | base64 | ref, scope?, taint?, owner?}`.
@@ -50,14 +56,17 @@ pub(super) fn body(names: &Names, cursor: Cursor<'_>) -> Parsed<Body> {
     Ok(Body {
         source,
         scope: scope(&mut fields)?,
-        taint: fields.optional("taint").map(|taint| word(taint, Taint::ALL, Taint::name)).transpose()?,
+        taint: fields
+            .optional("taint")
+            .map(|taint| word(taint, "taint", Taint::ALL, Taint::name))
+            .transpose()?,
         owner: owner.map(|owner| names.agent(owner)).transpose()?,
     })
 }
 
 /// `scope`, if it is there.
 pub(super) fn scope(fields: &mut Fields<'_>) -> Parsed<Option<ShareScope>> {
-    fields.optional("scope").map(|at| word(at, ShareScope::ALL, ShareScope::name)).transpose()
+    fields.optional("scope").map(|at| word(at, "scope", ShareScope::ALL, ShareScope::name)).transpose()
 }
 
 /// `body` or `ref`.
@@ -78,10 +87,24 @@ pub(super) fn inbox(names: &Names, fields: &mut Fields<'_>) -> Parsed<Inbox> {
     }
 }
 
-/// A word of a closed vocabulary.
-pub(super) fn word<T: Copy>(cursor: Cursor<'_>, all: &[T], name: impl Fn(T) -> &'static str) -> Parsed<T> {
-    let known: Vec<(&'static str, T)> = all.iter().map(|word| (name(*word), *word)).collect();
-    Ok(cursor.one_of(&known)?)
+/// A word of a closed vocabulary; `what` says which.
+pub(super) fn word<T: Copy>(
+    cursor: Cursor<'_>,
+    what: &'static str,
+    all: &[T],
+    name: impl Fn(T) -> &'static str,
+) -> Parsed<T> {
+    let given = cursor.string()?;
+    let names = || all.iter().map(|word| name(*word));
+    all.iter().copied().find(|word| name(*word) == given).ok_or_else(|| {
+        let problem = Problem::UnknownName {
+            what,
+            name: given.chars().take(QUOTED).collect(),
+            nearest: nearest(given, names()).map(str::to_owned),
+            known: names().map(str::to_owned).collect(),
+        };
+        fault(cursor, problem)
+    })
 }
 
 /// A member that must be a text.

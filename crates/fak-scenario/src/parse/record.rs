@@ -8,7 +8,7 @@ use super::{
     Fault, Parsed, Source, closed,
     names::{Kept, Names},
     parts::{body, optional_text, scope, text},
-    rule,
+    rule, unfit,
 };
 use crate::act::{Base, JournalSource, RawJson, RecordAct, Watched};
 
@@ -71,7 +71,7 @@ fn patch(source: &Source<'_>, cursor: Cursor<'_>) -> Parsed<(Patch, Base)> {
         Ok(number) => Base::Number(number),
         Err(_) if named == "current" => Base::Current,
         Err(_) => {
-            return Err(at.invalid("a digest, \"@current\", or \"@\" and the number of a revision").into());
+            return Err(unfit(at, "a digest, \"@current\", or \"@\" and the number of a revision"));
         }
     };
     // An empty base reads as none, and is replaced when the patch is performed. The blanks keep every place.

@@ -15,7 +15,7 @@ use super::{
     Fault, Parsed, Source, closed, fault,
     parts::{optional_count, optional_text, texts, word},
     record::file_member,
-    rule,
+    rule, unfit,
 };
 use crate::{
     act::RawJson,
@@ -44,7 +44,7 @@ pub(super) struct Header {
 pub(super) fn header(fields: &mut Fields<'_>) -> Parsed<Header> {
     let schema = fields.required("schema")?;
     if schema.string()? != SCHEMA {
-        return Err(schema.invalid(format!("{SCHEMA:?}")).into());
+        return Err(unfit(schema, &format!("{SCHEMA:?}")));
     }
     Ok(Header {
         name: fields.required("name")?.non_empty()?.to_owned(),
@@ -79,7 +79,7 @@ pub(super) fn setup(source: &Source<'_>, fields: &mut Fields<'_>) -> Parsed<Setu
             Some(cursor) => cursor
                 .string()?
                 .parse()
-                .map_err(|_| cursor.invalid("a time as RFC 3339 has it, such as \"2026-01-01T00:00:00Z\""))?,
+                .map_err(|_| unfit(cursor, "a time as RFC 3339 has it, such as \"2026-01-01T00:00:00Z\""))?,
             None => DEFAULT_TIME,
         },
         agents,
@@ -95,12 +95,12 @@ fn agent(name: &str, cursor: Cursor<'_>) -> Parsed<AgentSpec> {
     }
     let mut fields = closed(cursor, &["kind", "fleet", "tenant", "trace_id", "caps"])?;
     let kind = match fields.optional("kind") {
-        Some(kind) => word(kind, PrincipalKind::ALL, PrincipalKind::name)?,
+        Some(kind) => word(kind, "kind", PrincipalKind::ALL, PrincipalKind::name)?,
         None => PrincipalKind::Agent,
     };
     let mut caps = CapSet::NONE;
     for cap in fields.required("caps")?.array()? {
-        caps = caps.with(word(cap, Capability::ALL, Capability::name)?);
+        caps = caps.with(word(cap, "capability", Capability::ALL, Capability::name)?);
     }
     let mut part = |name| fields.optional(name).map(id).transpose();
     Ok(AgentSpec {
@@ -253,7 +253,7 @@ fn store(agents: &[AgentSpec], cursor: Option<Cursor<'_>>) -> Parsed<StoreSpec> 
     spec.fleet = fields.optional("fleet").map(id).transpose()?.or(spec.fleet);
     spec.tenant = fields.optional("tenant").map(id).transpose()?.or(spec.tenant);
     spec.max_scope = match fields.optional("max_scope") {
-        Some(cursor) => Some(word(cursor, ShareScope::ALL, ShareScope::name)?),
+        Some(cursor) => Some(word(cursor, "scope", ShareScope::ALL, ShareScope::name)?),
         None => None,
     };
     if let Some(cursor) = fields.optional("require_approval") {
@@ -275,10 +275,10 @@ fn approval(cursor: Cursor<'_>) -> Parsed<Vec<ApprovalRule>> {
         rules.push(ApprovalRule::Path(at.string()?.to_owned()));
     }
     for at in one_or_many(fields.optional("actor_kind"))? {
-        rules.push(ApprovalRule::Actor(word(at, PrincipalKind::ALL, PrincipalKind::name)?));
+        rules.push(ApprovalRule::Actor(word(at, "kind", PrincipalKind::ALL, PrincipalKind::name)?));
     }
     for at in one_or_many(fields.optional("scope"))? {
-        rules.push(ApprovalRule::Scope(word(at, ShareScope::ALL, ShareScope::name)?));
+        rules.push(ApprovalRule::Scope(word(at, "scope", ShareScope::ALL, ShareScope::name)?));
     }
     Ok(rules)
 }

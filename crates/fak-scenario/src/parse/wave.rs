@@ -6,7 +6,7 @@ use super::{
     Parsed, closed,
     names::{Kept, Names},
     parts::{bodies, body, optional_text, text, texts},
-    rule,
+    rule, unfit,
 };
 use crate::act::{Actor, Claim, Colours, MemberSpec, WaveAct};
 
@@ -135,7 +135,7 @@ fn numbers(cursor: Cursor<'_>) -> Parsed<Vec<f64>> {
 fn colours(cursor: Cursor<'_>) -> Parsed<Colours> {
     match cursor.value().as_str() {
         Some("lane") => Ok(Colours::Lane),
-        Some(_) => Err(cursor.invalid("\"lane\" or a table of id to colour").into()),
+        Some(_) => Err(unfit(cursor, "\"lane\" or a table of id to colour")),
         None => {
             let mut table = Vec::new();
             for (id, colour) in cursor.entries()? {

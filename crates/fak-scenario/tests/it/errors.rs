@@ -28,11 +28,11 @@ fn check(got: &str, expected: &Expect) {
 fn an_unknown_member_is_named_with_the_nearest() {
     check(
         &steps(r#"{"do": "send", "by": "alpha", "to": "in_kernel:x", "boddy": {"text": "x"}}"#),
-        &expect![[r#"x.json:6:65: step 1 (send): boddy: unknown member "boddy", did you mean "body""#]],
+        &expect![[r#"x.json:6:65: step 1 (send): boddy: unknown member "boddy", did you mean "body"?"#]],
     );
     check(
         &steps(r#"{"do": "send", "by": "alpha", "to": "in_kernel:x", "body": {"txt": "x"}}"#),
-        &expect![[r#"x.json:6:72: step 1 (send): body/txt: unknown member "txt", did you mean "text""#]],
+        &expect![[r#"x.json:6:72: step 1 (send): body/txt: unknown member "txt", did you mean "text"?"#]],
     );
     check(
         &steps(r#"{"do": "tick", "ms": 1, "zebra": 1}"#),
@@ -42,7 +42,7 @@ fn an_unknown_member_is_named_with_the_nearest() {
     );
     check(
         &whole("{\"schema\": \"fak.scenario.v1\", \"name\": \"n\", \"agnets\": {}, \"steps\": []}"),
-        &expect![[r#"x.json:1:54: agnets: unknown member "agnets", did you mean "agents""#]],
+        &expect![[r#"x.json:1:54: agnets: unknown member "agnets", did you mean "agents"?"#]],
     );
 }
 
@@ -59,7 +59,7 @@ fn an_act_is_asked_only_what_it_answers() {
     check(
         &steps(r#"{"do": "recv", "by": "alpha", "at": "in_kernel:x", "expect": {"verdict": "alow"}}"#),
         &expect![[
-            r#"x.json:6:78: step 1 (recv): expect/verdict: expected one of "allow", "deny", "quarantine", "empty" (did you mean "allow")"#
+            r#"x.json:6:78: step 1 (recv): expect/verdict: expected one of "allow", "deny", "quarantine", "empty" (did you mean "allow"?)"#
         ]],
     );
     check(
@@ -68,6 +68,49 @@ fn an_act_is_asked_only_what_it_answers() {
             "x.json:6:77: step 1 (recv): expect/missed: expected an integer from 0 to 18446744073709551615"
         ],
     );
+}
+
+/// What was found is quoted where it is a name or an address; the bytes of a body never are.
+#[test]
+fn a_word_that_does_not_fit_is_quoted() {
+    check(
+        &steps(r#"{"do": "subscribe", "by": "alpha", "topic": "news", "as": "inbox"}"#),
+        &expect![[
+            r#"x.json:6:49: step 1 (subscribe): topic: expected a channel as "locale:id", such as "in_kernel:news"; the locale is in_kernel, session or window; found "news""#
+        ]],
+    );
+    check(
+        &steps(r#"{"do": "send", "by": "alpha", "to": "kernel:x", "body": {"text": "x"}}"#),
+        &expect![[
+            r#"x.json:6:41: step 1 (send): to: expected a channel as "locale:id", such as "in_kernel:news"; the locale is in_kernel, session or window; found "kernel:x""#
+        ]],
+    );
+    check(
+        &steps(
+            r#"{"do": "send", "by": "alpha", "to": "in_kernel:x", "body": {"text": "x", "scope": "flet"}}"#,
+        ),
+        &expect![[r#"x.json:6:87: step 1 (send): body/scope: unknown scope "flet", did you mean "fleet"?"#]],
+    );
+    let hidden =
+        steps(r#"{"do": "send", "by": "alpha", "to": "in_kernel:x", "body": {"base64": "c2VjcmV0!"}}"#);
+    assert!(!hidden.contains("c2VjcmV0"), "{hidden}");
+}
+
+/// A patch is answered twice: by the kernel, and by the merge.
+#[test]
+fn allow_is_not_how_a_merge_ends() {
+    check(
+        &steps(
+            r#"{"do": "approve", "by": "alpha", "task": "t", "decision": "d", "expect": {"verdict": "allow"}}"#,
+        ),
+        &expect![[
+            r#"x.json:6:90: step 1 (approve): expect/verdict: "verdict" of "approve" is how the merge ended: write "verdict": "accepted", or "act": "allow" if only the kernel's verdict matters"#
+        ]],
+    );
+    let other = steps(
+        r#"{"do": "approve", "by": "alpha", "task": "t", "decision": "d", "expect": {"verdict": "x"}}"#,
+    );
+    assert!(other.contains("expected one of \"accepted\""), "{other}");
 }
 
 #[test]
@@ -124,7 +167,7 @@ fn a_step_says_who_and_what_exactly_once() {
     check(
         &steps(r#"{"do": "send", "by": "alpha", "to": "kernel:x", "body": {"text": "x"}}"#),
         &expect![[
-            r#"x.json:6:41: step 1 (send): to: expected a channel as "locale:id", where the locale is in_kernel, session or window"#
+            r#"x.json:6:41: step 1 (send): to: expected a channel as "locale:id", such as "in_kernel:news"; the locale is in_kernel, session or window; found "kernel:x""#
         ]],
     );
     check(
@@ -159,7 +202,7 @@ fn what_is_no_scenario() {
     );
     check(
         &whole(r#"{"schema": "fak.scenario.v2", "name": "n", "steps": []}"#),
-        &expect![[r#"x.json:1:12: schema: expected "fak.scenario.v1""#]],
+        &expect![[r#"x.json:1:12: schema: expected "fak.scenario.v1"; found "fak.scenario.v2""#]],
     );
     check(
         &whole(r#"{"schema": "fak.scenario.v1", "name": "n", "steps": []} {}"#),
@@ -192,12 +235,14 @@ fn what_stands_before_the_steps() {
     );
     check(
         &top(r#""limits": {"adressing": "open"}"#),
-        &expect![[r#"x.json:3:25: limits/adressing: unknown member "adressing", did you mean "addressing""#]],
+        &expect![[
+            r#"x.json:3:25: limits/adressing: unknown member "adressing", did you mean "addressing"?"#
+        ]],
     );
     check(
         &top(r#""clock": "yesterday""#),
         &expect![[
-            r#"x.json:3:10: clock: expected a time as RFC 3339 has it, such as "2026-01-01T00:00:00Z""#
+            r#"x.json:3:10: clock: expected a time as RFC 3339 has it, such as "2026-01-01T00:00:00Z"; found "yesterday""#
         ]],
     );
     check(
@@ -218,10 +263,18 @@ fn what_stands_before_the_steps() {
     );
     check(
         &whole(
+            r#"{"schema": "fak.scenario.v1", "name": "n", "agents": {"a": {"caps": ["zebra"]}}, "steps": []}"#,
+        ),
+        &expect![[
+            r#"x.json:1:70: agents/a/caps/0: unknown capability "zebra"; known here: a2a.send, a2a.recv, ref.widen, ref.trust, pool.write, pool.read, sharedtask.write, sharedtask.approve, sharedtask.read, space.write, space.read, comm.collective and 2 more"#
+        ]],
+    );
+    check(
+        &whole(
             r#"{"schema": "fak.scenario.v1", "name": "n", "agents": {"a": {"caps": ["a2a.sned"]}}, "steps": []}"#,
         ),
         &expect![[
-            r#"x.json:1:70: agents/a/caps/0: expected one of "a2a.send", "a2a.recv", "ref.widen", "ref.trust", "pool.write", "pool.read", "sharedtask.write", "sharedtask.approve", "sharedtask.read", "space.write", "space.read", "comm.collective", "lane.lease", "forensics.read" (did you mean "a2a.send")"#
+            r#"x.json:1:70: agents/a/caps/0: unknown capability "a2a.sned", did you mean "a2a.send"?"#
         ]],
     );
 }
@@ -276,19 +329,19 @@ fn a_patch_is_read_as_strictly_as_the_step_around_it() {
     check(
         &patch("@curent", good),
         &expect![[
-            r#"x.json:6:112: step 1 (patch): patch/base_rev: expected a digest, "@current", or "@" and the number of a revision"#
+            r#"x.json:6:112: step 1 (patch): patch/base_rev: expected a digest, "@current", or "@" and the number of a revision; found "@curent""#
         ]],
     );
     check(
         &patch("@current", r#"{"op": "replace", "path": "/title", "vlaue": "x"}"#),
         &expect![[
-            r#"x.json:8:60: step 1 (patch): patch/ops/0/vlaue: unknown member "vlaue", did you mean "value""#
+            r#"x.json:8:60: step 1 (patch): patch/ops/0/vlaue: unknown member "vlaue", did you mean "value"?"#
         ]],
     );
     check(
         &patch("@0", r#"{"op": "raplace", "path": "/title", "value": "x"}"#),
         &expect![[
-            r#"x.json:8:22: step 1 (patch): patch/ops/0/op: expected one of "append", "replace", "remove" (did you mean "replace")"#
+            r#"x.json:8:22: step 1 (patch): patch/ops/0/op: expected one of "append", "replace", "remove" (did you mean "replace"?)"#
         ]],
     );
 }
