@@ -65,9 +65,17 @@ pub enum ScenarioError {
     /// The policy cannot be read.
     #[error(transparent)]
     Policy(#[from] fak_adjudicate::PolicyError),
-    /// The log of the run cannot be opened or written.
+    /// The log of a run that is kept in memory cannot be written.
     #[error(transparent)]
     Audit(#[from] fak_adjudicate::AuditError),
+    /// The file that the log of a run is kept in cannot be opened, continued or written.
+    #[error("{}: {source}", path.display())]
+    AuditFile {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong and where.
+        source: Box<fak_adjudicate::AuditError>,
+    },
 }
 
 impl ScenarioError {
@@ -87,6 +95,7 @@ impl ScenarioError {
             Self::Read { path, .. }
             | Self::TooLarge { path, .. }
             | Self::Empty { path }
+            | Self::AuditFile { path, .. }
             | Self::File { path, .. } => Some(path),
             Self::Policy(error) => Some(Path::new(error.file())),
             Self::Outside { place, .. } | Self::Invalid { place, .. } => Some(&place.path),

@@ -113,7 +113,7 @@ fn an_audit_log_is_kept_checked_and_shown() {
     // Nothing is appended to a log that does not verify.
     let refused = scratch.fak(&["run", "a.json", "--audit", "edited.jsonl"]);
     assert_eq!(refused.status, 2);
-    assert!(refused.err.contains("audit line 1: edited"), "{}", refused.err);
+    assert!(refused.err.contains("fak: edited.jsonl: audit line 1: edited"), "{}", refused.err);
 }
 
 #[test]

@@ -7,7 +7,7 @@ use std::{
 };
 
 use fak_abi::{Timestamp, VerdictKind};
-use fak_adjudicate::{Audit, AuditError, AuditKind, AuditLog, AuditOptions, AuditReader, AuditSink};
+use fak_adjudicate::{Audit, AuditError, AuditKind, AuditLog, AuditOptions, AuditReader, AuditSink, Opened};
 
 use crate::error::ScenarioError;
 
@@ -36,23 +36,29 @@ pub(super) struct Tally {
 impl Log {
     /// Opens the log: an empty one, or the one in `path` at its end.
     pub(super) fn open(path: Option<&Path>, at: Timestamp) -> Result<(Audit, Self), ScenarioError> {
-        let (audit, log, opened) = match path {
+        let opened = match path {
             None => AuditLog::open(io::empty(), Sink::Memory(Vec::new()), at, AuditOptions::default()),
-            Some(path) => {
-                let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path);
-                let mut file = file.map_err(AuditError::Write)?;
-                let existing = BufReader::new(file.try_clone().map_err(AuditError::Write)?);
-                file.seek(SeekFrom::Start(0)).map_err(AuditError::Write)?;
-                AuditLog::open(existing, Sink::File(file, path.to_owned()), at, AuditOptions::default())
-            }
-        }?;
+            Some(path) => Self::resume(path, at),
+        };
+        let (audit, log, opened) = opened.map_err(|source| named(path, source))?;
         Ok((audit, Self { log, before: opened.end.count }))
+    }
+
+    /// Opens the log in `path` at its end.
+    fn resume(path: &Path, at: Timestamp) -> Result<(Audit, AuditLog<Sink>, Opened), AuditError> {
+        let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path);
+        let mut file = file.map_err(AuditError::Write)?;
+        let existing = BufReader::new(file.try_clone().map_err(AuditError::Write)?);
+        file.seek(SeekFrom::Start(0)).map_err(AuditError::Write)?;
+        AuditLog::open(existing, Sink::File(file, path.to_owned()), at, AuditOptions::default())
     }
 
     /// Writes what is queued.
     pub(super) fn drain(&mut self) -> Result<(), ScenarioError> {
-        self.log.drain()?;
-        Ok(())
+        match self.log.drain() {
+            Ok(_) => Ok(()),
+            Err(source) => Err(named(self.log.sink().path(), source)),
+        }
     }
 
     /// Verifies the log and counts the entries of this run.
@@ -61,9 +67,28 @@ impl Log {
         Ok(match self.log.sink() {
             Sink::Memory(bytes) => tally(&bytes[..], self.before),
             Sink::File(_, path) => {
-                tally(BufReader::new(File::open(path).map_err(AuditError::Read)?), self.before)
+                let file = File::open(path).map_err(|error| named(Some(path), AuditError::Read(error)))?;
+                tally(BufReader::new(file), self.before)
             }
         })
+    }
+}
+
+/// An error of the log, with the file it is kept in.
+fn named(path: Option<&Path>, source: AuditError) -> ScenarioError {
+    match path {
+        Some(path) => ScenarioError::AuditFile { path: path.to_owned(), source: Box::new(source) },
+        None => ScenarioError::Audit(source),
+    }
+}
+
+impl Sink {
+    /// The file, if it is one.
+    fn path(&self) -> Option<&Path> {
+        match self {
+            Self::Memory(_) => None,
+            Self::File(_, path) => Some(path),
+        }
     }
 }
 
