@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use fak_adjudicate::{AuditError, AuditReader, AuditRecord, Checkpoint, verify_audit};
+use fak_scenario::counted;
 use serde_json::{Map, Value, json};
 
 use crate::{
@@ -40,13 +41,14 @@ fn verify(args: &AuditVerifyArgs, output: &mut Output) -> Result<u8, Failure> {
         output.text(json.to_string())?;
     } else {
         output.text(format!(
-            "{}: verifies, {} entries, head {}",
+            "{}: verifies, {}, head {}",
             args.file.display(),
-            verified.end.count,
+            counted(verified.end.count, "entry", "entries"),
             verified.end.head
         ))?;
         if verified.missed > 0 {
-            output.text(format!("{} entries found no place and are summed in gaps", verified.missed))?;
+            let missed = counted(verified.missed, "entry", "entries");
+            output.text(format!("{missed} found no place, summed in gaps"))?;
         }
     }
     Ok(0)
@@ -67,16 +69,24 @@ fn broken(path: &Path, error: &AuditError, output: &mut Output) -> Result<u8, Fa
 
 fn show(args: &AuditShowArgs, output: &mut Output) -> Result<u8, Failure> {
     let mut reader = AuditReader::new(open(&args.file)?);
+    let (mut read, mut shown) = (0_u64, 0_u64);
     loop {
         let record = match reader.next_record() {
             Ok(Some(record)) => record,
-            Ok(None) => return Ok(0),
+            Ok(None) => break,
             Err(error) => return broken(&args.file, &error, output),
         };
+        read += 1;
         if wanted(args, &record) {
+            shown += 1;
             output.text(if output.json() { as_json(&record).to_string() } else { as_line(&record) })?;
         }
     }
+    // A line per entry is all that a program reads.
+    if shown == 0 && !output.json() {
+        output.text(format!("0 of {}", counted(read, "entry", "entries")))?;
+    }
+    Ok(0)
 }
 
 fn wanted(args: &AuditShowArgs, record: &AuditRecord) -> bool {
@@ -103,7 +113,7 @@ fn as_line(record: &AuditRecord) -> String {
         record.by.as_ref().map(|by| format!("by {by}")),
         record.site.as_ref().map(|site| format!("at {site}")),
         record.cause.as_ref().map(|cause| format!("({cause})")),
-        record.count.map(|count| format!("({count} entries)")),
+        record.count.map(|count| format!("({})", counted(count, "entry", "entries"))),
     ]
     .into_iter()
     .flatten()

@@ -1,7 +1,7 @@
 //! `fak journal`: journals of shared records checked and looked into (§5.10).
 
 use fak_abi::json::{Limits, Stream, StreamError, Value};
-use fak_scenario::printable;
+use fak_scenario::{counted, printable};
 use fak_sharedtask::{
     Checkpoint, JournalError, JournalSummary, SharedTaskError, StoreConfig, TaskStore, VerifyOptions,
     verify_journal,
@@ -39,10 +39,10 @@ fn verify(args: &JournalVerifyArgs, output: &mut Output) -> Result<u8, Failure> 
                 return Ok(0);
             }
             output.text(format!(
-                "{}: verifies, {}, {} entries, {}",
+                "{}: verifies, {}, {}, {}",
                 args.file.display(),
                 summary.task_id,
-                summary.entries,
+                counted(summary.entries, "entry", "entries"),
                 summary.rev
             ))?;
             if let Some(checkpoint) = checkpoint {

@@ -11,7 +11,7 @@ use fak_abi::{
     AgentHandle, Capability, Outcome, PrincipalKind, PrincipalSpec, Reason, Verdict, json::write_value,
 };
 use fak_adjudicate::Kernel;
-use fak_scenario::printable;
+use fak_scenario::{counted, printable};
 use fak_sharedtask::{
     Conflict, Domain, Envelope as _, EventView, Limits, Patch, PatchResult, StoreConfig, TaskId, TaskStore,
     TaskView,
@@ -287,8 +287,8 @@ fn log(args: &TaskViewArgs, output: &mut Output) -> Result<u8, Failure> {
         })?;
     }
     output.text(format!(
-        "{} events, {} hidden, the chain {}",
-        events.events.len(),
+        "{}, {} hidden, the chain {}",
+        counted(events.events.len(), "event", "events"),
         events.redacted,
         if events.verifies() { "verifies" } else { "does not verify" }
     ))?;

@@ -23,6 +23,6 @@ pub use self::{
     load::{FILE_LIMIT, Reach, find, read, read_policy},
     model::Scenario,
     perform::{Explaining, Performance},
-    render::{RunReport, Style, printable},
+    render::{RunReport, Style, counted, printable},
     report::{Report, StepReport, Summary},
 };

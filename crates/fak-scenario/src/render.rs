@@ -110,12 +110,19 @@ pub fn printable(text: &str) -> String {
     out
 }
 
+/// A count and its noun: `1 entry`, `2 entries`.
+#[must_use]
+pub fn counted(count: impl fmt::Display, one: &str, many: &str) -> String {
+    let count = count.to_string();
+    let noun = if count == "1" { one } else { many };
+    format!("{count} {noun}")
+}
+
 impl fmt::Display for Summary {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { held, failed, unreadable, acts } = self;
-        let scenarios = held + failed + unreadable;
-        let many = |count: &usize| if *count == 1 { "" } else { "s" };
-        write!(f, "{scenarios} scenario{}, {acts} act{}: ", many(&scenarios), many(acts))?;
+        let scenarios = counted(held + failed + unreadable, "scenario", "scenarios");
+        write!(f, "{scenarios}, {}: ", counted(acts, "act", "acts"))?;
         write!(f, "{held} held, {failed} failed, {unreadable} unreadable")
     }
 }
@@ -242,6 +249,12 @@ mod tests {
         "#]]
         .assert_eq(&report().to_text(Style::Plain));
         assert!(report().to_text(Style::Colour).contains("\u{1b}[33mdeny\u{1b}[0m"));
+    }
+
+    #[test]
+    fn one_is_not_many() {
+        let entries = |count: u64| counted(count, "entry", "entries");
+        assert_eq!([entries(0), entries(1), entries(2)], ["0 entries", "1 entry", "2 entries"]);
     }
 
     #[test]

@@ -100,6 +100,9 @@ fn an_audit_log_is_kept_checked_and_shown() {
     );
     assert!(!scratch.fak(&["audit", "show", "log.jsonl"]).out.contains("plan"));
 
+    assert_eq!(scratch.fak(&["audit", "show", "log.jsonl", "--agent", "levi"]).out, "0 of 2 entries\n");
+    assert_eq!(scratch.fak(&["audit", "show", "log.jsonl", "--agent", "levi", "--json"]).out, "");
+
     let log = std::fs::read_to_string(scratch.0.join("log.jsonl")).unwrap();
     scratch.write("edited.jsonl", log.replacen("alpha", "omega", 1));
     let edited = scratch.fak(&["audit", "verify", "edited.jsonl"]);
@@ -182,7 +185,7 @@ fn a_record_in_a_file_is_patched_and_shown() {
     let view: Value = serde_json::from_str(&view.out).unwrap();
     assert_eq!((&view["revision"], &view["record"]["title"]), (&1.into(), &"second".into()));
     let log = scratch.fak(&[&["task", "log", "j.json"][..], &planner].concat());
-    assert!(log.out.ends_with("1 events, 0 hidden, the chain verifies\n"), "{}", log.out);
+    assert!(log.out.ends_with("1 event, 0 hidden, the chain verifies\n"), "{}", log.out);
     // Another's name, and a reader of another fleet, are refused by the kernel.
     let other = scratch.fak(&[
         "task",

@@ -12,7 +12,10 @@ use super::{
     done::{Done, Stop},
     world::{Kept, World},
 };
-use crate::act::{Actor, Body, CallArgs, Evidence, KernelAct, RawJson, Subject};
+use crate::{
+    act::{Actor, Body, CallArgs, Evidence, KernelAct, RawJson, Subject},
+    render::counted,
+};
 
 impl World {
     pub(super) fn kernel(&mut self, by: &Actor, act: &KernelAct) -> Done {
@@ -146,7 +149,8 @@ impl World {
         match self.tally() {
             Ok(tally) => {
                 let mut done = Done::host();
-                done.note = Some(format!("{} entries, {} denied", tally.entries, tally.denied));
+                done.note =
+                    Some(format!("{}, {} denied", counted(tally.entries, "entry", "entries"), tally.denied));
                 done.answers.set("verifies", tally.verifies);
                 done.answers.set("entries", tally.entries);
                 done.answers.set("denied", tally.denied);

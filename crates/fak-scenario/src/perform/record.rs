@@ -17,6 +17,7 @@ use super::{
 use crate::{
     act::{Actor, Base, Body, JournalSource, RawJson, RecordAct, Watched},
     model::StoreSpec,
+    render::counted,
 };
 
 /// The store, the space, and the watches that steps have kept.
@@ -164,7 +165,11 @@ impl World {
         let outcome = self.records.store.events(&handle, &task);
         let mut done = Done::decided(&outcome.verdict()).at(task_address(task.as_str()));
         if let Some(view) = outcome.allowed() {
-            done.note = Some(format!("{} events, {} redacted", view.events.len(), view.redacted));
+            done.note = Some(format!(
+                "{}, {} redacted",
+                counted(view.events.len(), "event", "events"),
+                view.redacted
+            ));
             done.answers.set("count", view.events.len());
             done.answers.set("redacted", view.redacted);
             done.answers.set("verifies", view.verifies());
@@ -267,7 +272,7 @@ impl World {
                 let verified = verify_journal(&bytes[..], &VerifyOptions::default());
                 done.answers.set("verifies", verified.is_ok());
                 if let Ok(summary) = verified {
-                    done.note = Some(format!("{} entries", summary.entries));
+                    done.note = Some(counted(summary.entries, "entry", "entries"));
                     done.answers.set("entries", summary.entries);
                 }
                 done.yields = Some(Kept::Journal(bytes));
