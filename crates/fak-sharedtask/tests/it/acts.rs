@@ -156,6 +156,34 @@ fn a_witness_that_panics_has_not_confirmed() {
     }
 }
 
+/// A witness that detaches the actor while its act is on the way.
+#[derive(Default)]
+struct Late(std::sync::OnceLock<std::sync::Weak<Kernel>>);
+
+impl WitnessResolver for Late {
+    fn resolve(&self, _: &Claim, call: &ToolCall<'_>) -> Testimony {
+        let kernel = self.0.get().and_then(std::sync::Weak::upgrade).unwrap();
+        kernel.detach(call.principal().id()).unwrap();
+        Testimony::Confirm
+    }
+}
+
+/// §2.3: a patch that is overtaken by the detaching of its actor is not held for ever.
+#[test]
+fn a_patch_that_a_detach_overtakes_is_not_held() {
+    let late = Arc::new(Late::default());
+    let mut config = config();
+    config.rules.approval = vec![ApprovalRule::Always];
+    config.witnesses = vec![late.clone()];
+    let world = World::with(config, |builder| builder);
+    late.0.set(Arc::downgrade(&world.kernel)).unwrap();
+    world.store.create_json(record().to_string().as_bytes()).unwrap();
+    let (agent, boss) = (world.agent("a"), world.human("boss"));
+    let patch = patch(&agent, &world.rev(), "fleet", json!([replace("/body_ref", trusted())]));
+    assert_eq!(refused(&world.store.patch(&agent, &patch, None)), Some(Reason::DefaultDeny));
+    assert!(world.store.held(&boss, &task()).allowed().unwrap().is_empty());
+}
+
 #[test]
 fn rules_of_approval() {
     for (rule, scope, held) in [
