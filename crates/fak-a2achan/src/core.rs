@@ -16,6 +16,7 @@ use crate::config::{Addressing, BusConfig};
 use crate::correction::Book;
 use crate::dead::Shelf;
 use crate::delivery::End;
+use crate::driver::long_digest;
 use crate::entry::Entry;
 use crate::hash::Names;
 use crate::held::HeldMessage;
@@ -30,10 +31,11 @@ use crate::topic::Topic;
 /// The name that verdicts of this crate carry.
 pub(crate) const GATE: &str = "a2achan/gate";
 
-/// The prefixes of the keys that belong to a principal beside its own (§4.6, §4.9).
-pub(crate) const CORRECTION: &str = "correction:";
-pub(crate) const ACK: &str = "ack:";
-pub(crate) const STATUS: &str = "status:";
+/// What the keys that belong to a principal beside its own begin with (§4.6, §4.9). A colon and its id follow, or,
+/// where that would be too long for a key, `#` and the id's digest.
+pub(crate) const CORRECTION: &str = "correction";
+pub(crate) const ACK: &str = "ack";
+pub(crate) const STATUS: &str = "status";
 
 /// See the module.
 pub(crate) struct Core {
@@ -43,6 +45,8 @@ pub(crate) struct Core {
     pub(crate) topics: DashMap<ChannelKey, Arc<Topic>, Names>,
     pub(crate) accounts: DashMap<Id, Arc<Account>, Names>,
     traces: DashMap<Id, Arc<Account>, Names>,
+    /// Those whose ids are too long for some key beside their own, by the digests of these.
+    long: DashMap<String, Arc<Account>, Names>,
     /// Windows that were minted, with their minters.
     pub(crate) windows: DashMap<Id, Arc<Principal>, Names>,
     pub(crate) dead: Mutex<Shelf<DeadLetter>>,
@@ -85,6 +89,7 @@ impl Core {
             topics: DashMap::with_hasher(names),
             accounts: DashMap::with_hasher(names),
             traces: DashMap::with_hasher(names),
+            long: DashMap::with_hasher(names),
             windows: DashMap::with_hasher(names),
             memories: DashMap::with_hasher(names),
             dead: Mutex::new(Shelf::new(dead.0, dead.1)),
@@ -143,10 +148,16 @@ impl Core {
         let principal = account.principal();
         self.accounts.insert(principal.id().clone(), Arc::clone(account));
         self.traces.insert(principal.trace().clone(), Arc::clone(account));
+        if let Some(digest) = long_digest(principal.id()) {
+            self.long.insert(digest, Arc::clone(account));
+        }
     }
 
     pub(crate) fn strike(&self, principal: &Arc<Principal>) -> Option<Arc<Account>> {
         let is_own = |_: &Id, account: &Arc<Account>| Arc::ptr_eq(account.principal(), principal);
+        if let Some(digest) = long_digest(principal.id()) {
+            self.long.remove_if(&digest, |_, account| Arc::ptr_eq(account.principal(), principal));
+        }
         self.traces.remove_if(principal.trace(), is_own);
         self.accounts.remove_if(principal.id(), is_own).map(|(_, account)| account)
     }
@@ -183,7 +194,14 @@ impl Core {
         if key.locale() != Locale::InKernel {
             return None;
         }
-        let of = |prefix: &&str| key.id().strip_prefix(*prefix).and_then(|id| self.attached(id));
+        let of = |prefix: &&str| {
+            let rest = key.id().strip_prefix(*prefix)?;
+            if let Some(id) = rest.strip_prefix(':') {
+                return self.attached(id);
+            }
+            let account = self.long.get(rest.strip_prefix('#')?)?;
+            Some(Arc::clone(account.principal()))
+        };
         [CORRECTION, ACK, STATUS].iter().find_map(of)
     }
 

@@ -4,8 +4,8 @@
 use std::sync::Arc;
 
 use fak_abi::{
-    Adjudicator, CapSet, Capability, ChannelKey, Driver, DriverLink, Engine, Id, InstallError, Locale,
-    Principal, RungName,
+    Adjudicator, CapSet, Capability, ChannelKey, Digest, Driver, DriverLink, Engine, Id, InstallError,
+    Locale, MAX_ID_BYTES, Principal, RungName,
 };
 
 use crate::account::Account;
@@ -95,12 +95,21 @@ impl Driver for BusDriver {
     }
 }
 
-/// The keys beside its own that belong to a principal for one act each (§4.6); none for an id too
-/// long to have them.
+/// The keys beside its own that belong to a principal for one act each (§4.6).
 pub(crate) fn act_only_keys(id: &Id) -> impl Iterator<Item = ChannelKey> {
     [CORRECTION, ACK, STATUS].into_iter().filter_map(move |prefix| act_only_key(prefix, id))
 }
 
+/// One of them. Every id has it, however long.
 pub(crate) fn act_only_key(prefix: &str, id: &Id) -> Option<ChannelKey> {
-    ChannelKey::new(Locale::InKernel, &format!("{prefix}{id}")).ok()
+    let name = match long_digest(id) {
+        Some(digest) if prefix.len() + 1 + id.len() > MAX_ID_BYTES => format!("{prefix}#{digest}"),
+        _ => format!("{prefix}:{id}"),
+    };
+    ChannelKey::new(Locale::InKernel, &name).ok()
+}
+
+/// What stands for an id that is too long to follow each prefix.
+pub(crate) fn long_digest(id: &Id) -> Option<String> {
+    (CORRECTION.len() + 1 + id.len() > MAX_ID_BYTES).then(|| Digest::of(id.as_bytes()).hex())
 }

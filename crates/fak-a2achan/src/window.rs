@@ -64,6 +64,11 @@ impl Endpoint {
             }
         };
         if verdict.is_allow() {
+            // A detach that came between the fold and here has ended what there was before it.
+            if !self.me().is_attached() {
+                self.core().windows.remove(&id);
+                self.core().end_hand_off(&id, End::Detach);
+            }
             return Outcome::Allow { value: id, by: verdict.by() };
         }
         self.core().end_window(self, &id);
@@ -108,9 +113,13 @@ impl Core {
         if let Some(account) = endpoint.account() {
             account.windows.give();
         }
+        self.end_hand_off(window, End::Close);
+    }
+
+    fn end_hand_off(&self, window: &Id, end: End) {
         let key = ChannelKey::with_id(Locale::Window, window.clone());
         if let Some(mailbox) = self.find(&key) {
-            self.bury(mailbox.end(End::Close), Cause::End(End::Close));
+            self.bury(mailbox.end(end), Cause::End(end));
             self.forget(&key, &mailbox);
         }
     }

@@ -12,6 +12,7 @@ use crate::barrier::{Barrier, Barriers};
 use crate::collective::{Communicator, GatherEngine};
 use crate::floor::CommFloor;
 use crate::group::Group;
+use crate::open::Groups;
 use crate::spawn::{Membership, Spawn, Waves};
 use crate::tie::Tie;
 
@@ -36,12 +37,18 @@ pub struct Comm {
 pub(crate) struct Inner {
     pub(crate) tie: Tie,
     pub(crate) barriers: Barriers,
+    pub(crate) groups: Arc<Groups>,
     waves: Waves,
 }
 
 impl Default for Inner {
     fn default() -> Self {
-        Self { tie: Tie::new(LAYER), barriers: Barriers::default(), waves: Waves::new() }
+        Self {
+            tie: Tie::new(LAYER),
+            barriers: Barriers::default(),
+            groups: Arc::default(),
+            waves: Waves::new(),
+        }
     }
 }
 
@@ -52,10 +59,11 @@ impl Comm {
         Self::default()
     }
 
-    /// A communicator over `group`, for agents to act with.
+    /// A communicator over `group`, for agents to act with. While it or a clone of it is alive, the group's
+    /// address may be named in collectives (§6.3).
     #[must_use]
     pub fn open(&self, group: Group) -> Communicator {
-        Communicator::new(group, Arc::clone(&self.inner))
+        Communicator::new(Groups::open(group, &self.inner))
     }
 
     /// Spawns every member of `group` into its wave, or nobody (§6.1).
@@ -96,7 +104,7 @@ impl Driver for Comm {
     }
 
     fn floor(&self) -> Vec<Arc<dyn Adjudicator>> {
-        vec![Arc::new(CommFloor)]
+        vec![Arc::new(CommFloor(Arc::clone(&self.inner.groups)))]
     }
 
     fn engines(&self) -> Vec<Arc<dyn Engine>> {

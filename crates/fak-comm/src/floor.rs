@@ -1,10 +1,14 @@
 //! The floor of the collectives: the capability rung, and who may be handed what (§2.8, §6.3, §6.4). It sees each
 //! rank's call by itself; that a refused rank refuses the whole is the collective's doing.
 
+use std::sync::Arc;
+
 use fak_abi::{
     Act, Address, Adjudicator, Capability, Desk, Opinion, Reason, RungName, SiteInfo, Taint, ToolCall,
     ToolScope,
 };
+
+use crate::open::{Groups, Seat};
 
 const NAME: RungName = "comm/floor";
 
@@ -20,6 +24,10 @@ sites! {
         "name a group and give every rank a value";
     CAPABILITY = "comm/capability", "§2.8", "a collective, arrival or departure without the capability",
         "have the host grant comm.collective, or a2a.send for arrivals and departures";
+    UNKNOWN = "comm/group", "§6.3", "a collective over a group that is not open, or a rank it does not have",
+        "have the host open the group, and act with its communicator";
+    SEAT = "comm/seat", "§6.3", "handing over to somebody who is not the member of that rank in an open group",
+        "hand over with the communicator of the group, which knows who its members are";
     QUARANTINED = "comm/quarantined", "§6.3", "handing over a quarantined value",
         "hand over another value; this one is held for forensics";
     SENDER = "comm/sender", "§6.3", "handing over a value that may not flow to the one who hands it over",
@@ -32,8 +40,8 @@ sites! {
         "have the part's owner widen its scope to a fleet or tenant that the gatherer has";
 }
 
-/// The rung.
-pub(crate) struct CommFloor;
+/// The rung, and the groups it knows.
+pub(crate) struct CommFloor(pub(crate) Arc<Groups>);
 
 impl Adjudicator for CommFloor {
     fn name(&self) -> RungName {
@@ -46,11 +54,22 @@ impl Adjudicator for CommFloor {
 
     fn judge(&self, call: &ToolCall<'_>, _desk: &Desk<'_>) -> Opinion {
         let Some(act) = call.tool().act() else { return Opinion::Defer };
-        if !matches!(call.target(), Address::Group(..)) {
+        let Address::Group(group, rank) = call.target() else {
             return Opinion::deny(Reason::Malformed, MALFORMED.site());
-        }
+        };
         if !call.caps().holds(act.capability()) {
             return Opinion::deny(Reason::DefaultDeny, CAPABILITY.site());
+        }
+        let hands = matches!(act, Act::Broadcast | Act::Scatter);
+        if hands || matches!(act, Act::Gather | Act::Barrier | Act::Split) {
+            let member = call.resolved().filter(|_| hands);
+            match self.0.seat(group, rank, member.map(|member| member.id())) {
+                Seat::Taken => {}
+                Seat::Other if member.is_some() => {
+                    return Opinion::deny(Reason::TrustViolation, SEAT.site());
+                }
+                Seat::Unknown | Seat::Other => return Opinion::deny(Reason::Misroute, UNKNOWN.site()),
+            }
         }
         match act {
             Act::Broadcast | Act::Scatter => hand_over(call),

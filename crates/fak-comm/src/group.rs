@@ -137,6 +137,11 @@ impl Group {
         Ok(Self { inner: Arc::new(Inner { name, wave, parent, members }) })
     }
 
+    /// True if they are clones of one group.
+    pub(crate) fn is(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.inner, &other.inner)
+    }
+
     /// The group's name.
     #[must_use]
     pub fn name(&self) -> &Id {

@@ -18,6 +18,7 @@ mod floor;
 mod group;
 mod lanes;
 mod lease;
+mod open;
 mod reduce;
 mod spawn;
 mod split;

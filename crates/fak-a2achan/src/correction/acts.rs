@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use fak_abi::{
-    Act, Address, ChannelKey, Id, Locale, Outcome, OwnedAddress, Permit, Principal, Reason, Ref, Refusal,
-    ShareScope, Taint, ToolCall, Verdict,
+    Act, Address, ChannelKey, Id, Outcome, OwnedAddress, Permit, Principal, Reason, Ref, Refusal, ShareScope,
+    Taint, ToolCall, Verdict,
 };
 
 use super::book::{Book, Phase};
@@ -70,8 +70,7 @@ pub struct Observation {
 }
 
 fn key_of(prefix: &str, id: &str) -> Option<ChannelKey> {
-    let id = Id::new(id).ok()?;
-    Some(act_only_key(prefix, &id).unwrap_or_else(|| ChannelKey::with_id(Locale::InKernel, id)))
+    act_only_key(prefix, &Id::new(id).ok()?)
 }
 
 fn address_of(key: Option<&ChannelKey>) -> Address<'_> {

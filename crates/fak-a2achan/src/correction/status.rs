@@ -3,9 +3,7 @@
 
 use std::sync::Arc;
 
-use fak_abi::{
-    Act, Address, ChannelKey, Digest, Locale, Peer, Principal, Reason, ShareScope, Taint, ToolCall, Verdict,
-};
+use fak_abi::{Act, Address, Digest, Peer, Principal, Reason, ShareScope, Taint, ToolCall, Verdict};
 
 use super::envelope::WorkerStatus;
 use crate::core::STATUS;
@@ -33,11 +31,6 @@ pub struct Presence {
     pub status: Option<(WorkerStatus, Digest)>,
 }
 
-/// The key of a principal's statuses; its own where its id is too long for that.
-fn status_key(of: &Principal) -> ChannelKey {
-    act_only_key(STATUS, of.id()).unwrap_or_else(|| ChannelKey::with_id(Locale::InKernel, of.id().clone()))
-}
-
 impl Endpoint {
     /// Posts this agent's status (§4.9): it becomes the live one, and those who have subscribed to
     /// the status key get it.
@@ -48,7 +41,7 @@ impl Endpoint {
 
     fn post(&self, status: &WorkerStatus, digest: Digest) -> Verdict {
         let me = self.me();
-        let key = status_key(me);
+        let Some(key) = act_only_key(STATUS, me.id()) else { return self.malformed(Act::Status, None) };
         // One copy for each audience: fleet and tenant are incomparable.
         let scopes = [(me.fleet().is_some(), ShareScope::Fleet), (me.tenant().is_some(), ShareScope::Tenant)];
         let scopes: Vec<_> = scopes.into_iter().filter(|(has, _)| *has).map(|(_, scope)| scope).collect();

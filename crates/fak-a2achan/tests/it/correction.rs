@@ -66,6 +66,31 @@ fn ack_of(correction: &Correction) -> CorrectionAck {
     correction.ack(correction.next_action("revert"))
 }
 
+/// §4.9: an id may be too long to follow a prefix; its keys are its own all the same.
+#[test]
+fn the_act_only_keys_of_a_long_id_are_its_own() {
+    for length in [245, 246, 249, 250, 256] {
+        let world = World::new();
+        let name = "w".repeat(length);
+        let spec = || PrincipalSpec::agent(id(&name)).fleet(id("f1")).trace(id("t")).caps(caps());
+        let (lead, worker) = (world.agent("lead"), world.spec(spec()));
+        let at = |prefix: &str| match format!("{prefix}:{name}") {
+            short if short.len() <= 256 => key(&format!("in_kernel:{short}")),
+            _ => key(&format!("in_kernel:{prefix}#{}", fak_abi::Digest::of(name.as_bytes()).hex())),
+        };
+        let mut posts = lead.subscribe(&at("status")).allowed().unwrap();
+        allowed(&worker.post_status(&WorkerStatus { worker_id: name.clone(), ..status(1) }).verdict);
+        message(posts.try_recv());
+        let body = shared(&lead, "x");
+        for only in [at("status"), at("correction"), at("ack")] {
+            denied(&lead.publish(&only, &body).verdict, Reason::TrustViolation, "a2achan/act-only");
+            denied(&lead.send(&only, &body), Reason::TrustViolation, "a2achan/act-only");
+        }
+        world.kernel.detach(&id(&name)).unwrap();
+        allowed(&lead.publish(&at("status"), &body).verdict);
+    }
+}
+
 #[test]
 fn corrected_acknowledged_observed() {
     let Pair { world, lead, worker } = pair();

@@ -4,8 +4,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use fak_a2achan::{BusConfig, Delivery, End, RequestOptions, SendOptions};
-use fak_abi::{ChannelKey, Locale, PrincipalSpec, Reason, Rider, ShareScope};
-use fak_adjudicate::Rank;
+use fak_abi::{
+    Act, Adjudicator, ChannelKey, Desk, Locale, Opinion, PrincipalSpec, Reason, Rider, RungName, ShareScope,
+    ToolCall,
+};
+use fak_adjudicate::{Kernel, Rank};
 
 use crate::support::*;
 
@@ -132,6 +135,36 @@ fn a_window_is_resumed_once_by_its_own() {
     let verdict = alpha.compact(&task, &[poison]).verdict();
     denied(&verdict, Reason::TrustViolation, "a2achan/quarantined");
     world.kernel.detach(&id("alpha")).unwrap();
+    assert!(world.bus.stats().is_conserved());
+}
+
+/// Detaches the actor of a compaction while it is being judged.
+#[derive(Default)]
+struct Late(std::sync::OnceLock<std::sync::Weak<Kernel>>);
+
+impl Adjudicator for Late {
+    fn name(&self) -> RungName {
+        "late"
+    }
+    fn judge(&self, call: &ToolCall<'_>, _: &Desk<'_>) -> Opinion {
+        if call.tool().act() == Some(Act::Compact) {
+            let kernel = self.0.get().and_then(std::sync::Weak::upgrade).unwrap();
+            kernel.detach(call.principal().id()).unwrap();
+        }
+        Opinion::Allow
+    }
+}
+
+/// §2.3: a hand-off that is overtaken by the detaching of its principal is not left behind.
+#[test]
+fn a_hand_off_that_a_detach_overtakes_is_a_dead_letter() {
+    let late = Arc::new(Late::default());
+    let world = World::with(BusConfig::default(), |b| b.rung(Rank(10), late.clone()));
+    late.0.set(Arc::downgrade(&world.kernel)).unwrap();
+    let alpha = world.agent("alpha");
+    let _window = alpha.compact(&private(&alpha, "summary"), &[]);
+    let dead: Vec<_> = world.bus.dead_letters().iter().map(|letter| letter.cause.name()).collect();
+    assert_eq!((dead, world.bus.stats().queued), (vec!["detached"], 0));
     assert!(world.bus.stats().is_conserved());
 }
 

@@ -153,7 +153,7 @@ impl Communicator {
             }
             Err(refusal) => return Ok(Collective::Refuse(refusal)),
         };
-        let (group, agent, inner) = (group.clone(), agent.clone(), Arc::clone(&self.inner));
+        let (group, agent, inner) = (group.clone(), agent.clone(), Arc::clone(self.open.inner()));
         let value = PendingGather { group, agent, inner, parts, folded, by, submitted };
         Ok(Collective::Allow { value, by })
     }

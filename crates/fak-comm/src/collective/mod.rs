@@ -13,9 +13,9 @@ use fak_abi::{
 };
 
 use crate::barrier::Barrier;
-use crate::comm::Inner;
 use crate::error::CommError;
 use crate::group::{Group, Member};
+use crate::open::Open;
 use crate::split::Part;
 
 pub(crate) use gather::GatherEngine;
@@ -87,14 +87,13 @@ impl<T> Collective<T> {
 /// It carries no authority: every act names the handle that performs it.
 #[derive(Clone)]
 pub struct Communicator {
-    group: Group,
+    open: Arc<Open>,
     rider: Option<Arc<Rider>>,
-    inner: Arc<Inner>,
 }
 
 impl Communicator {
-    pub(crate) const fn new(group: Group, inner: Arc<Inner>) -> Self {
-        Self { group, rider: None, inner }
+    pub(crate) fn new(open: Open) -> Self {
+        Self { open: Arc::new(open), rider: None }
     }
 
     /// The same communicator, whose acts carry this deadline, cancellation and metadata (§2.5).
@@ -105,13 +104,13 @@ impl Communicator {
 
     /// The group.
     #[must_use]
-    pub const fn group(&self) -> &Group {
-        &self.group
+    pub fn group(&self) -> &Group {
+        self.open.group()
     }
 
     /// Opens a barrier over the group (`comm.barrier`, §6.5).
     pub fn barrier(&self, agent: &AgentHandle) -> Outcome<Barrier> {
-        self.decide(agent, Act::Barrier).map(|()| Barrier::open(self.group.clone(), &self.inner))
+        self.decide(agent, Act::Barrier).map(|()| Barrier::open(self.group().clone(), self.open.inner()))
     }
 
     /// Splits the group by colour (`comm.split`, §6.6).
@@ -124,7 +123,7 @@ impl Communicator {
         agent: &AgentHandle,
         colour: impl FnMut(&'a Member) -> Option<&'a Id>,
     ) -> Result<Outcome<Vec<Part>>, CommError> {
-        let parts = self.group.split(colour)?;
+        let parts = self.group().split(colour)?;
         Ok(self.decide(agent, Act::Split).map(|()| parts))
     }
 
@@ -138,13 +137,13 @@ impl Communicator {
     }
 
     fn address(&self, rank: usize) -> Address<'_> {
-        Address::Group(self.group.name(), u32::try_from(rank).unwrap_or(u32::MAX))
+        Address::Group(self.group().name(), u32::try_from(rank).unwrap_or(u32::MAX))
     }
 
     /// An act over the whole group that needs nothing but the decision.
     fn decide(&self, agent: &AgentHandle, act: Act) -> Outcome<()> {
         let call = ToolCall::new(agent, act).address(self.address(0)).rider(self.rider.as_deref());
-        let link = match self.inner.tie.own(&call) {
+        let link = match self.open.inner().tie.own(&call) {
             Ok(link) => link,
             Err(verdict) => return Outcome::Refuse(verdict),
         };

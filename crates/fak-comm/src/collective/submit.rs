@@ -65,7 +65,7 @@ impl Communicator {
         if !matches!(act, Act::Broadcast | Act::Scatter) {
             return None;
         }
-        let host = self.inner.tie.link()?.host()?;
+        let host = self.open.inner().tie.link()?.host()?;
         host.attached(self.group().member(rank)?.id())
     }
 
@@ -86,7 +86,7 @@ impl Communicator {
             let recipient = self.recipient(act, rank);
             let call = ToolCall::new(agent, act).args(body).address(self.address(rank));
             let call = call.recipient(recipient.as_ref()).rider(self.rider.as_deref());
-            if let Err(verdict) = self.inner.tie.own(&call) {
+            if let Err(verdict) = self.open.inner().tie.own(&call) {
                 return refuse(verdict);
             }
             let ticket = agent.gate().submit(&call);
@@ -96,6 +96,6 @@ impl Communicator {
             by.get_or_insert(ticket.verdict().by());
             submitted.calls.push(Call { ticket, result: None });
         }
-        Collective::Allow { value: submitted, by: by.unwrap_or(self.inner.tie.layer()) }
+        Collective::Allow { value: submitted, by: by.unwrap_or(self.open.inner().tie.layer()) }
     }
 }

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use fak_abi::{
-    Act, Address, Adjudicator, Capability, Desk, Emitter, Event, EventKind, EventKinds, Opinion, Reason,
-    RungName, ShareScope, Site, Taint, ToolCall,
+    Act, Address, Adjudicator, AgentHandle, Capability, Desk, Emitter, Event, EventKind, EventKinds, Opinion,
+    Reason, RungName, ShareScope, Site, Taint, ToolCall,
 };
 use fak_adjudicate::Rank;
 use proptest::prelude::*;
@@ -194,6 +194,7 @@ fn a_recipient_that_was_detached_is_absent() {
     let world = World::new();
     let [a, b] = world.attach_all(["a", "b"]);
     let (body, name) = (shared(&a, "x"), id("g"));
+    let _wave = world.comm.open(group(&["b"]));
     let call = ToolCall::new(&a, Act::Broadcast).args(&body).address(Address::Group(&name, 0));
     let call = call.recipient(Some(b.principal()));
     assert!(a.decide(&call).is_allow());
@@ -201,6 +202,43 @@ fn a_recipient_that_was_detached_is_absent() {
     assert_eq!(denies(&a.decide(&call), Reason::Misroute), "comm/absent");
     let nowhere = ToolCall::new(&a, Act::Broadcast).args(&body).recipient(Some(a.principal()));
     assert_eq!(denies(&a.decide(&nowhere), Reason::Malformed), "comm/malformed");
+}
+
+/// §6.3: an address that an agent writes itself hands nothing to anybody who is not in that rank of an open group.
+#[test]
+fn an_address_alone_hands_over_nothing() {
+    let world = World::new();
+    let [a, b, c] = world.attach_all(["a", "b", "c"]);
+    let (body, name) = (shared(&a, "x"), id("g"));
+    let refused = |act, rank, to: Option<&AgentHandle>, reason| {
+        let call = ToolCall::new(&a, act).args(&body).address(Address::Group(&name, rank));
+        let ticket = a.submit(&call.recipient(to.map(AgentHandle::principal)));
+        denies(ticket.verdict(), reason)
+    };
+    for act in [Act::Broadcast, Act::Scatter, Act::Gather, Act::Barrier, Act::Split] {
+        assert_eq!(refused(act, 0, Some(&b), Reason::Misroute), "comm/group");
+    }
+    // Of two groups of one name, either gives its seats; clones keep a group open, and the last one closes it.
+    let (wave, twin) = (world.comm.open(group(&["a", "b"])), world.comm.open(group(&["b"])));
+    let (again, clone) = (world.comm.open(twin.group().clone()), twin.clone());
+    for act in [Act::Broadcast, Act::Scatter] {
+        assert_eq!(refused(act, 0, Some(&c), Reason::TrustViolation), "comm/seat");
+        assert_eq!(refused(act, 2, Some(&b), Reason::TrustViolation), "comm/seat");
+        assert_eq!(refused(act, 9, None, Reason::Misroute), "comm/group");
+    }
+    assert_eq!(refused(Act::Gather, 2, None, Reason::Misroute), "comm/group");
+    let is_seated = |rank, to: &AgentHandle| {
+        let call = ToolCall::new(&a, Act::Broadcast).args(&body).address(Address::Group(&name, rank));
+        a.decide(&call.recipient(Some(to.principal()))).is_allow()
+    };
+    assert!(is_seated(0, &a) && is_seated(1, &b) && is_seated(0, &b));
+    drop((twin, clone));
+    assert!(is_seated(0, &b));
+    drop(again);
+    assert!(!is_seated(0, &b) && is_seated(1, &b));
+    drop(wave);
+    assert_eq!(refused(Act::Broadcast, 1, Some(&b), Reason::Misroute), "comm/group");
+    assert_eq!((world.inboxes.queued(), world.inboxes.claimed()), (0, 0));
 }
 
 #[test]

@@ -7,7 +7,8 @@ use fak_abi::{Act, Address, AgentHandle, Id, Outcome, Permit, Reason, Taint};
 use super::admit::{Acting, allow, charge, refuse, refuse_cleared, repeat};
 use super::done::{Done, End};
 use super::driver::{
-    ACTOR, AUTHORITY, DECISION, HELD_BOUND, HIDDEN_BODY, KEY, MALFORMED, OVERSIZE, RECORD_BOUND, UNKNOWN_TASK,
+    ACTOR, AUTHORITY, DECISION, DETACHED, HELD_BOUND, HIDDEN_BODY, KEY, MALFORMED, OVERSIZE, RECORD_BOUND,
+    UNKNOWN_TASK,
 };
 use super::replay::Recall;
 use super::slot::{Held, Slot};
@@ -225,6 +226,11 @@ impl Core {
             Merged::Accept(prepared, taint) => Ended::Done(commit(&mut slot, patch, plan, prepared, taint)),
             Merged::Stop(stop) => {
                 if matches!(stop.detail, Detail::Held { .. }) && !slot.held.contains_key(&decision) {
+                    // Detaching visits every record after the principal is marked, under this lock: it either finds
+                    // the patch, or is found here (§2.3).
+                    if !principal.is_attached() {
+                        return (Ended::Refuse(Reason::DefaultDeny, DETACHED), seq);
+                    }
                     if !self.take(principal.id(), |taken| &mut taken.held, self.config.bounds.held) {
                         return (Ended::Refuse(Reason::RateLimited, HELD_BOUND), seq);
                     }

@@ -1,5 +1,6 @@
 //! How every act of an agent passes the kernel: no act has another way in (§1).
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use fak_abi::{
@@ -55,17 +56,18 @@ impl Core {
 }
 
 impl Acting<'_> {
-    /// Whether some witness confirms that the value of this digest deserves to be trusted, and none refutes it.
+    /// Whether some witness confirms that the value of this digest deserves to be trusted, and none refutes it. One that
+    /// panics might have refuted it: then it is not confirmed (§3.2).
     pub(super) fn confirms(&self, hash: &Hash) -> bool {
         let Some(digest) = hash.full() else { return false };
         let Ok(statement) = Id::new(STATEMENT) else { return false };
         let claim = Claim { statement, subject: Some(digest), evidence: None };
         let mut confirmed = self.host.confirms(&claim, self.call);
         for witness in &self.core.config.witnesses {
-            match witness.resolve(&claim, self.call) {
-                Testimony::Refute => return false,
-                Testimony::Confirm => confirmed = true,
-                Testimony::Abstain => {}
+            match catch_unwind(AssertUnwindSafe(|| witness.resolve(&claim, self.call))) {
+                Err(_) | Ok(Testimony::Refute) => return false,
+                Ok(Testimony::Confirm) => confirmed = true,
+                Ok(Testimony::Abstain) => {}
             }
         }
         confirmed

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use fak_abi::{
-    Act, Adjudicator, CapSet, Desk, Opinion, PrincipalKind, PrincipalSpec, Reason, Ref, ResultAdmitter,
-    RungName, Site, ToolCall, ToolScope, Verdict,
+    Act, Adjudicator, CapSet, Claim, Desk, Opinion, PrincipalKind, PrincipalSpec, Reason, Ref,
+    ResultAdmitter, RungName, Site, Testimony, ToolCall, ToolScope, Verdict, WitnessResolver,
 };
-use fak_adjudicate::Rank;
+use fak_adjudicate::{Kernel, Rank};
 use fak_sharedtask::{ApprovalRule, Envelope, HeldPatch, Limits, Patch, TaskStore};
 use serde_json::json;
 
@@ -119,6 +119,69 @@ fn detaching_spends_what_the_actor_had_held() {
     let again = world.agent("a");
     let told = world.store.patch(&again, &patch, None).allowed().unwrap();
     assert_eq!(&*told.result.approval.unwrap().state, "withdrawn");
+}
+
+/// A witness that confirms everything, or panics.
+struct Knows(bool);
+
+impl WitnessResolver for Knows {
+    fn resolve(&self, _: &Claim, _: &ToolCall<'_>) -> Testimony {
+        assert!(self.0, "a defect of the witness");
+        Testimony::Confirm
+    }
+}
+
+/// A trusted body of a full digest.
+fn trusted() -> serde_json::Value {
+    let mut body = body("trusted", "fleet");
+    body["digest"] = json!(format!("sha256:{}", "0".repeat(64)));
+    body
+}
+
+/// §3.2: a witness of the store that panics has not confirmed, whatever the others say; the store goes on.
+#[test]
+fn a_witness_that_panics_has_not_confirmed() {
+    for (knows, answers) in
+        [(vec![true], "accepted"), (vec![true, false], "quarantined BODY_WITNESS_MISSING")]
+    {
+        let mut config = config();
+        config.witnesses =
+            knows.into_iter().map(|knows| Arc::new(Knows(knows)) as Arc<dyn WitnessResolver>).collect();
+        let world = World::with(config, |builder| builder);
+        world.store.create_json(record().to_string().as_bytes()).unwrap();
+        let agent = world.agent("a");
+        let told = world.patch(&agent, "fleet", json!([replace("/body_ref", trusted())]));
+        assert_eq!(answer(&told), answers);
+        assert_eq!(answer(&world.patch(&agent, "fleet", json!([replace("/title", "x")]))), "accepted");
+    }
+}
+
+/// A witness that detaches the actor while its act is on the way.
+#[derive(Default)]
+struct Late(std::sync::OnceLock<std::sync::Weak<Kernel>>);
+
+impl WitnessResolver for Late {
+    fn resolve(&self, _: &Claim, call: &ToolCall<'_>) -> Testimony {
+        let kernel = self.0.get().and_then(std::sync::Weak::upgrade).unwrap();
+        kernel.detach(call.principal().id()).unwrap();
+        Testimony::Confirm
+    }
+}
+
+/// §2.3: a patch that is overtaken by the detaching of its actor is not held for ever.
+#[test]
+fn a_patch_that_a_detach_overtakes_is_not_held() {
+    let late = Arc::new(Late::default());
+    let mut config = config();
+    config.rules.approval = vec![ApprovalRule::Always];
+    config.witnesses = vec![late.clone()];
+    let world = World::with(config, |builder| builder);
+    late.0.set(Arc::downgrade(&world.kernel)).unwrap();
+    world.store.create_json(record().to_string().as_bytes()).unwrap();
+    let (agent, boss) = (world.agent("a"), world.human("boss"));
+    let patch = patch(&agent, &world.rev(), "fleet", json!([replace("/body_ref", trusted())]));
+    assert_eq!(refused(&world.store.patch(&agent, &patch, None)), Some(Reason::DefaultDeny));
+    assert!(world.store.held(&boss, &task()).allowed().unwrap().is_empty());
 }
 
 #[test]
@@ -443,7 +506,7 @@ fn a_store_belongs_to_one_kernel() {
     let other = World::with_task();
     let foreign = other.agent("a");
     assert_eq!(refused(&world.store.view(&foreign, &task())), Some(Reason::TrustViolation));
-    assert!(fak_adjudicate::Kernel::builder().driver(world.store.driver()).build().is_err());
+    assert!(Kernel::builder().driver(world.store.driver()).build().is_err());
     let nowhere = TaskStore::new(config());
     assert_eq!(refused(&nowhere.view(&foreign, &task())), Some(Reason::DefaultDeny));
     let spec = PrincipalSpec::agent(id("x")).fleet(id("f")).caps(CapSet::ALL);
