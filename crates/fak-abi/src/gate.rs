@@ -236,6 +236,8 @@ pub struct Permit<'a> {
     args: Option<Ref>,
     needs: Needs,
     slot: AuditSlot,
+    /// The number it has already, where the kernel numbered it before deciding; else 0.
+    seq: u64,
     open: bool,
 }
 
@@ -258,7 +260,16 @@ impl<'a> Permit<'a> {
         needs: Needs,
         slot: AuditSlot,
     ) -> Self {
-        Self { settle, call, by, args: None, needs, slot, open: true }
+        Self { settle, call, by, args: None, needs, slot, seq: 0, open: true }
+    }
+
+    /// Under the number that a submission has from the start: its entry carries it whatever becomes
+    /// of it (§3.3).
+    #[inline]
+    pub fn numbered(self, seq: u64) -> Self {
+        let mut permit = self;
+        permit.seq = seq;
+        permit
     }
 
     /// With the arguments that an accepted transform left.
@@ -330,6 +341,7 @@ impl<'a> Permit<'a> {
     fn close(&mut self, verdict: &Verdict, seq: u64) {
         self.open = false;
         if self.needs.observed {
+            let seq = if seq == 0 { self.seq } else { seq };
             self.settle.settle(&self.effective(), verdict, seq, self.slot);
         }
     }

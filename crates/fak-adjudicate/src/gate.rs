@@ -29,7 +29,7 @@ impl Gate for Kernel {
             return self.decide(&act);
         }
         if self.observes() {
-            return match self.admission(call) {
+            return match self.admission(call, 0) {
                 Admission::Refuse(verdict) => verdict,
                 Admission::Permit(permit) => finish(permit),
             };
@@ -51,16 +51,16 @@ impl Gate for Kernel {
         if layer.tag() != self.seal().tag() {
             return Admission::Refuse(self.no_layer(call));
         }
-        self.admission(call)
+        self.admission(call, 0)
     }
 
     fn submit(&self, call: &ToolCall<'_>) -> Ticket {
         let act = as_act(call);
         let call = act.as_ref().unwrap_or(call);
         let seq = self.next_seq();
-        let permit = match self.admission(call) {
+        let permit = match self.admission(call, seq) {
             Admission::Refuse(verdict) => return self.seal().ticket(seq, verdict),
-            Admission::Permit(permit) => permit,
+            Admission::Permit(permit) => permit.numbered(seq),
         };
         let refused = |verdict| self.seal().ticket(seq, verdict);
         if !self.pending.reserve(seq, call.principal()) {
@@ -267,7 +267,7 @@ impl Kernel {
     /// A permit was asked for by what is no layer of this kernel.
     #[cold]
     fn no_layer(&self, call: &ToolCall<'_>) -> Verdict {
-        match self.admission(call) {
+        match self.admission(call, 0) {
             Admission::Refuse(verdict) => verdict,
             Admission::Permit(permit) => {
                 permit.refuse(Refusal::new(Reason::TrustViolation, sites::FOREIGN.site()), KERNEL)
@@ -330,7 +330,7 @@ impl Kernel {
 
 impl Host for Kernel {
     fn admit_any<'a>(&'a self, call: &'a ToolCall<'a>) -> Admission<'a> {
-        self.admission(call)
+        self.admission(call, 0)
     }
 
     fn emit(&self, event: &Event<'_>) {

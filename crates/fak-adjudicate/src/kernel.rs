@@ -300,24 +300,25 @@ impl Kernel {
         }
     }
 
-    /// The admission of a call whose handle may be of any kernel.
+    /// The admission of a call whose handle may be of any kernel. `seq` is the number it has
+    /// already, or 0.
     #[inline]
-    pub(crate) fn admission<'a>(&'a self, call: &'a ToolCall<'a>) -> Admission<'a> {
+    pub(crate) fn admission<'a>(&'a self, call: &'a ToolCall<'a>, seq: u64) -> Admission<'a> {
         let slot = match self.reserve(call) {
             Ok(slot) => slot,
             Err(verdict) => return Admission::Refuse(verdict),
         };
         let Some(chain) = self.ready(call) else {
             let (refusal, by) = self.unready(call);
-            return Admission::Refuse(self.refused(call, refusal, by, slot));
+            return Admission::Refuse(self.refused(call, (refusal, by), seq, slot));
         };
         let needs = Needs { counts: chain.counts, observed: self.observed };
         match walk(chain, call, &self.desk()) {
             Walk::Allow(by) => Admission::Permit(Permit::new(self, call, by, needs, slot)),
-            Walk::Deny(refusal, by) => Admission::Refuse(self.refused(call, refusal, by, slot)),
+            Walk::Deny(refusal, by) => Admission::Refuse(self.refused(call, (refusal, by), seq, slot)),
             rest => match self.conclude(rest, chain, call) {
                 Ok((by, args)) => Admission::Permit(Permit::new(self, call, by, needs, slot).transform(args)),
-                Err((refusal, by)) => Admission::Refuse(self.refused(call, refusal, by, slot)),
+                Err((refusal, by)) => Admission::Refuse(self.refused(call, (refusal, by), seq, slot)),
             },
         }
     }
@@ -327,13 +328,13 @@ impl Kernel {
     pub(crate) fn refused(
         &self,
         call: &ToolCall<'_>,
-        refusal: Refusal,
-        by: RungName,
+        (refusal, by): (Refusal, RungName),
+        seq: u64,
         slot: AuditSlot,
     ) -> Verdict {
         let verdict = Verdict::deny(refusal, by);
         if self.observes() {
-            self.settle(call, &verdict, 0, slot);
+            self.settle(call, &verdict, seq, slot);
         }
         verdict
     }

@@ -108,7 +108,7 @@ impl Kernel {
         check: impl FnOnce(&Ref, &ToolCall<'_>) -> Result<(Taint, ShareScope), Refusal>,
     ) -> Outcome<Ref> {
         let call = ToolCall::new(agent, act).args(body);
-        let permit = match self.admission(&call) {
+        let permit = match self.admission(&call, 0) {
             Admission::Permit(permit) => permit,
             Admission::Refuse(verdict) => return Outcome::Refuse(verdict),
         };

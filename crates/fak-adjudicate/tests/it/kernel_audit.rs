@@ -195,6 +195,23 @@ fn a_log_that_cannot_be_written_denies_every_act_until_it_can() {
     assert_eq!((verified.end.count, verified.missed), (3, 1));
 }
 
+/// §3.3, §3.6: the entry of a submission carries the number its ticket shows, whatever became of it.
+#[test]
+fn a_ticket_and_its_entry_have_one_number() {
+    let limits = fak_adjudicate::KernelLimits { pending: 1, pending_each: 1 };
+    let mut w = world(64, |builder| builder.limits(limits));
+    let alpha = attach(&w.kernel, "alpha");
+    let tickets = ["work", "play", "work"].map(|tool| {
+        let token = alpha.gate().tool(&id(tool));
+        alpha.submit(&ToolCall::new(&alpha, &token))
+    });
+    let reasons = tickets.each_ref().map(|ticket| ticket.verdict().reason());
+    assert_eq!(reasons, [None, Some(Reason::DefaultDeny), Some(Reason::RateLimited)]);
+    let entries: Vec<_> = w.records().iter().map(|record| (record.seq, record.reason)).collect();
+    let shown: Vec<_> = tickets.iter().zip(reasons).map(|(ticket, reason)| (ticket.seq(), reason)).collect();
+    assert_eq!(entries, shown);
+}
+
 /// Giving an act up, or being refused by its layer, leaves no slot taken.
 #[test]
 fn slots_are_neither_leaked_nor_shared() {
