@@ -9,6 +9,7 @@ mod error;
 mod examples;
 mod fixtures;
 mod layering;
+mod load;
 mod out;
 mod repo;
 mod report;
@@ -46,6 +47,8 @@ enum Task {
     Conformance(conformance::Options),
     /// Random acts on a deterministic scheduler, against naive models of the protocol
     Sim(sim::Options),
+    /// Many agents, mailboxes, messages and records in one process: nothing is lost
+    Load(load::Options),
     /// Run criterion groups and compare their ratios with the targets
     Bench(bench::Options),
 }
@@ -72,6 +75,7 @@ fn run(task: Task) -> Result<bool, TaskError> {
         Task::Examples(options) => examples::check(&repo, &options)?,
         Task::Conformance(options) => return conformance::run(&repo, &options),
         Task::Sim(options) => return sim::run(&options),
+        Task::Load(options) => return load::run(&options),
         Task::Bench(options) => return bench::run(&repo, &options),
     };
     out::report(&report)?;
