@@ -82,8 +82,12 @@ impl Driver for BusDriver {
         for (key, mailbox) in boxes {
             core.bury(mailbox.release(principal), Cause::End(End::Detach));
             let is_its_own = mailbox.creator().is_some_and(|creator| Arc::ptr_eq(creator, &account));
-            if is_its_own && mailbox.retire() {
-                core.forget(&key, &mailbox);
+            if is_its_own {
+                // What has had its time is nothing to keep it for.
+                core.sweep(&mailbox);
+                if mailbox.retire() {
+                    core.forget(&key, &mailbox);
+                }
             }
         }
         let topics: Vec<_> = core.topics.iter().map(|entry| Arc::clone(entry.value())).collect();
