@@ -220,6 +220,8 @@ impl Endpoint {
         let (Some(mailbox), Some(account)) = (self.core().find(key), self.account()) else { return true };
         let mut wait = Room { mailbox: &mailbox, state: SpaceState::default() };
         std::future::poll_fn(|cx| {
+            // What has had its time takes no room, whether or not anybody has looked.
+            self.core().sweep(&mailbox);
             if !self.me().is_attached() || wait.mailbox.has_space_or(&mut wait.state, account, cx.waker()) {
                 return Poll::Ready(true);
             }
@@ -231,9 +233,10 @@ impl Endpoint {
                 return Poll::Ready(true);
             }
             // Anew at each poll: the task that waits may have changed since the last.
-            if let (Some(deadline), Some(link)) = (deadline, self.core().link()) {
+            let next = deadline.into_iter().chain(mailbox.next_expiry()).min();
+            if let (Some(next), Some(link)) = (next, self.core().link()) {
                 let waker: Waker = cx.waker().clone();
-                wait.state.timer = Some(link.timer().wake_at(deadline, waker));
+                wait.state.timer = Some(link.timer().wake_at(next, waker));
             }
             Poll::Pending
         })
