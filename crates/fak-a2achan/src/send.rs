@@ -14,7 +14,6 @@ use crate::endpoint::Endpoint;
 use crate::entry::Extra;
 use crate::idempotency::{Print, Recall};
 use crate::mailbox::{Block, Mailbox, Offer};
-use crate::message::Cause;
 use crate::route::Route;
 use crate::sites;
 
@@ -283,16 +282,15 @@ impl Endpoint {
         block != Block::Move && self.core().is_closed()
     }
 
-    /// What is in the way may have had its time: then it is buried, and trying again is of use.
+    /// What is in the way may have had its time: then it is buried, and trying again is of use (§4.10, §4.12).
     #[cold]
-    fn made_room(&self, mailbox: &Mailbox, block: Block) -> bool {
-        if !mailbox.is_timed() || !matches!(block, Block::Full | Block::Share | Block::Bytes) {
-            return false;
+    pub(crate) fn made_room(&self, mailbox: &Mailbox, block: Block) -> bool {
+        match block {
+            Block::Full | Block::Share => self.core().sweep(mailbox),
+            // Bytes count wherever they are queued.
+            Block::Bytes => self.account().is_some_and(|account| self.core().sweep_of(account)),
+            Block::End | Block::Move | Block::Unreadable => false,
         }
-        let purge = mailbox.expire(self.core().now());
-        let found = !purge.entries.is_empty();
-        self.core().bury(purge, Cause::Expire);
-        found
     }
 
     #[inline]
