@@ -9,6 +9,7 @@ mod error;
 mod examples;
 mod fixtures;
 mod layering;
+mod measure;
 mod out;
 mod repo;
 mod report;
@@ -48,6 +49,8 @@ enum Task {
     Sim(sim::Options),
     /// Run criterion groups and compare their ratios with the targets
     Bench(bench::Options),
+    /// Count the instructions of the hot paths with callgrind
+    Instructions(measure::InstructionsOptions),
 }
 
 fn main() -> ExitCode {
@@ -73,6 +76,7 @@ fn run(task: Task) -> Result<bool, TaskError> {
         Task::Conformance(options) => return conformance::run(&repo, &options),
         Task::Sim(options) => return sim::run(&options),
         Task::Bench(options) => return bench::run(&repo, &options),
+        Task::Instructions(options) => return measure::instructions(&repo, &options),
     };
     out::report(&report)?;
     Ok(report.passed())
