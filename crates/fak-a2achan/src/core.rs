@@ -233,6 +233,11 @@ impl Core {
         self.traces.get(key.id()).map(|account| Arc::clone(account.principal()))
     }
 
+    /// The topic of a key, if anybody ever subscribed.
+    pub(crate) fn topic(&self, key: &ChannelKey) -> Option<Arc<Topic>> {
+        self.topics.get(key).map(|topic| Arc::clone(&topic))
+    }
+
     pub(crate) fn find(&self, key: &ChannelKey) -> Option<Arc<Mailbox>> {
         self.boxes.get(key).map(|mailbox| Arc::clone(&mailbox))
     }
@@ -344,12 +349,17 @@ impl Core {
         queued_at.fold(false, |found, mailbox| self.sweep(&mailbox) | found)
     }
 
-    /// As [`Core::sweep`], for every mailbox: what the host is told is as of now.
+    /// As [`Core::sweep`], for every mailbox and topic: what the host is told is as of now.
     pub(crate) fn sweep_all(&self) {
         let timed: Vec<_> =
             self.boxes.iter().filter(|it| it.value().is_timed()).map(|it| Arc::clone(it.value())).collect();
         for mailbox in timed {
             self.sweep(&mailbox);
+        }
+        let topics: Vec<_> =
+            self.topics.iter().filter(|it| it.value().is_timed()).map(|it| Arc::clone(it.value())).collect();
+        for topic in topics {
+            self.dead_copies(topic.expire(self.now()), Cause::Expire);
         }
     }
 

@@ -15,27 +15,7 @@ use shuttle::thread;
 
 use super::*;
 use crate::config::Limits;
-
-struct Shuttled;
-
-impl Locks for Shuttled {
-    type Lock<T: Send> = shuttle::sync::Mutex<T>;
-}
-
-impl<T: Send> Lock<T> for shuttle::sync::Mutex<T> {
-    type Guard<'a>
-        = shuttle::sync::MutexGuard<'a, T>
-    where
-        T: 'a;
-
-    fn new(value: T) -> Self {
-        Self::new(value)
-    }
-
-    fn lock(&self) -> Self::Guard<'_> {
-        self.lock().unwrap()
-    }
-}
+use crate::sync::Shuttled;
 
 struct World {
     seal: KernelSeal,
