@@ -67,6 +67,7 @@ pub use journal::{
     Checkpoint, JOURNAL_SCHEMA, JournalError, JournalPlace, JournalSummary, Tear, VerifyOptions,
     verify_journal,
 };
+pub use merge::PatchFault;
 pub use rules::{ApprovalRule, Rules};
 pub use sight::Domain;
 pub use space::{CellChange, CellEvent, CellView, CellWatch, CellWrite, SPACE_SITES, Space, SpaceConfig};
