@@ -38,6 +38,27 @@ impl Default for SpaceConfig {
 }
 
 /// A space, built into one kernel (§3.1). Clones share it.
+///
+/// ```
+/// use fak_abi::{Capability::*, Id, PrincipalSpec, ShareScope};
+/// use fak_adjudicate::Kernel;
+/// use fak_sharedtask::{CellWrite, Space, SpaceConfig};
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let space = Space::new(SpaceConfig::default());
+/// let kernel = Kernel::builder().driver(space.driver()).build()?;
+/// let spec = PrincipalSpec::agent(Id::new("alpha")?).fleet(Id::new("crew")?);
+/// let alpha = kernel.attach(spec.caps([SpaceWrite, SpaceRead, RefWiden]))?;
+///
+/// let plan = alpha.widen(&alpha.mint("ship on Friday"), ShareScope::Fleet).allowed().ok_or("refused")?;
+/// let first = space.put(&alpha, "plan/date", &plan).allowed().ok_or("refused")?;
+/// assert_eq!(first, CellWrite::Done { version: 1 });
+/// // The cell is there now: putting again is a conflict, not a refusal.
+/// let again = space.put(&alpha, "plan/date", &plan).allowed().ok_or("refused")?;
+/// assert_eq!(again, CellWrite::Conflict { current: Some(1) });
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone)]
 pub struct Space {
     core: Arc<Core>,

@@ -70,6 +70,43 @@ impl Default for Bounds {
 /// A store of shared records, built into one kernel (§3.1). Clones share it.
 ///
 /// Locks are per record: acts on different records do not wait for each other, and no foreign code runs under a lock.
+///
+/// ```
+/// use fak_abi::{Capability::*, Id, PrincipalSpec, ShareScope, Timestamp};
+/// use fak_adjudicate::Kernel;
+/// use fak_sharedtask::{BodyRef, Domain, Patch, Record, StoreConfig, TaskId, TaskStore};
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let fleet = Id::new("crew")?;
+/// let domain = Domain { fleet: Some(fleet.clone()), tenant: None };
+/// let store = TaskStore::new(StoreConfig { domain, ..StoreConfig::default() });
+/// let kernel = Kernel::builder().driver(store.driver()).build()?;
+/// let attach = |name| -> Result<_, Box<dyn std::error::Error>> {
+///     let spec = PrincipalSpec::agent(Id::new(name)?).fleet(fleet.clone());
+///     Ok(kernel.attach(spec.caps([SharedtaskWrite, SharedtaskRead]))?)
+/// };
+/// let (lead, dev) = (attach("lead")?, attach("dev")?);
+///
+/// let task = TaskId::new("task_notes").ok_or("task_ and a name")?;
+/// let body = BodyRef::of(b"write them", ShareScope::Fleet);
+/// let record = Record::new(task.clone(), lead.principal(), "Notes", body.clone(), Timestamp::default());
+/// let base = store.create_by(&lead, &record).allowed().ok_or("refused")??;
+///
+/// // Two appends on one base: both are there.
+/// for (who, note) in [(&lead, "n1"), (&dev, "n2")] {
+///     let patch = Patch::new(task.clone(), base.clone(), who.principal());
+///     let patch = patch.note(note, body.clone(), Timestamp::default());
+///     assert!(store.patch(who, &patch, None).allowed().ok_or("refused")?.result.is_accepted());
+/// }
+/// assert_eq!(store.view(&dev, &task).allowed().ok_or("refused")?.notes().count(), 2);
+///
+/// // A title needs the current base, and a patch that no merge does says why.
+/// let patch = Patch::new(task, base, dev.principal()).title("");
+/// let denied = store.patch(&dev, &patch, None).allowed().ok_or("refused")?;
+/// assert_eq!(denied.fault.ok_or("not denied")?.at, "/ops/0/value");
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone)]
 pub struct TaskStore {
     core: Arc<Core>,
