@@ -288,6 +288,23 @@ fn the_demo_goes_as_it_must() {
     assert_eq!(report["held"], 1);
 }
 
+/// A body that cannot be shared stops its step; the line and the explanation say so.
+#[test]
+fn a_widening_that_is_refused_is_told_as_one() {
+    let scratch = Scratch::new("unshared");
+    scratch.write(
+        "n.json",
+        r#"{"schema": "fak.scenario.v1", "name": "n", "agents": {"alpha": {"fleet": "f1", "caps": ["a2a.send"]}}, "steps": [
+            {"do": "send", "by": "alpha", "to": "in_kernel:x", "body": {"text": "x", "scope": "fleet"},
+             "expect": {"verdict": "deny", "reason": "DEFAULT_DENY"}}]}"#,
+    );
+    for verb in [&["run", "n.json"][..], &["explain", "n.json"]] {
+        let ran = scratch.fak(verb);
+        assert!(ran.out.contains("its body is to be widened to fleet first (ref.widen)"), "{}", ran.out);
+    }
+    assert!(scratch.fak(&["explain", "n.json"]).out.contains("  refs                 deny DEFAULT_DENY"));
+}
+
 #[test]
 fn a_step_is_explained_before_it_is_performed() {
     let ran = fak(&["explain", "examples/scenarios/send-09-declared-addressing.json", "--step", "1"]);

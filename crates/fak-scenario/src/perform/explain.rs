@@ -29,7 +29,12 @@ impl World {
             Act::Explain { by, of } => (by.clone(), (**of).clone()),
             act => (step.by.clone(), act.clone()),
         };
-        self.explanation(&of.0, &of.1).ok().map(|explanation| explanation.to_string())
+        match self.explanation(&of.0, &of.1) {
+            Ok(explanation) => Some(explanation.to_string()),
+            // The act itself was not reached.
+            Err(Stop::Unshared(_, _, explanation)) => Some(explanation.to_string()),
+            Err(_) => None,
+        }
     }
 
     fn explanation(&mut self, by: &Actor, of: &Act) -> Result<Explanation, Stop> {
