@@ -26,6 +26,8 @@ pub(super) struct Checked {
 pub(super) struct Entry {
     pub(super) event: TaskEvent,
     pub(super) event_digest: Digest,
+    /// Its unknown members.
+    pub(super) rest: Vec<Member>,
 }
 
 /// A journal being verified.
@@ -102,6 +104,11 @@ impl<'l, R: Read> Walk<'l, R> {
     /// Bytes up to the end of the last whole entry.
     pub(super) fn intact(&self) -> usize {
         self.intact
+    }
+
+    /// The journal's own unknown members so far; all of them once it was read to its end.
+    pub(super) fn rest(&mut self) -> Vec<Member> {
+        std::mem::take(&mut self.rest)
     }
 
     /// Whole entries so far.
@@ -276,7 +283,7 @@ impl<'l, R: Read> Walk<'l, R> {
         self.heads.push(Some(event_digest));
         self.rev = Some(checked.rev.clone());
         self.seen.insert(checked.rev);
-        Ok(Entry { event, event_digest })
+        Ok(Entry { event, event_digest, rest })
     }
 
     /// What an event must say about its place in the chain.
@@ -423,7 +430,7 @@ fn broken(entry: Option<usize>, member: &'static str, expected: &'static str) ->
 }
 
 /// Unknown members as they stand at the end of an object.
-fn members(rest: &[Member]) -> Vec<u8> {
+pub(super) fn members(rest: &[Member]) -> Vec<u8> {
     let mut out = Vec::new();
     json::object(&mut out, |o| {
         o.rest(rest);
