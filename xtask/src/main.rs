@@ -12,6 +12,7 @@ mod fixtures;
 mod fuzz;
 mod layering;
 mod measure;
+mod load;
 mod out;
 mod powerset;
 mod repo;
@@ -56,6 +57,8 @@ enum Task {
     Sim(sim::Options),
     /// Run the fuzz targets so many executions each; needs the nightly toolchain and cargo-fuzz
     Fuzz(fuzz::Options),
+    /// Many agents, mailboxes, messages and records in one process: nothing is lost
+    Load(load::Options),
     /// Run criterion groups and compare their ratios with the targets
     Bench(bench::Options),
     /// Count the instructions of the hot paths with callgrind
@@ -87,6 +90,7 @@ fn run(task: Task) -> Result<bool, TaskError> {
         Task::Conformance(options) => return conformance::run(&repo, &options),
         Task::Sim(options) => return sim::run(&options),
         Task::Fuzz(options) => return fuzz::run(&repo, &options),
+        Task::Load(options) => return load::run(&options),
         Task::Bench(options) => return bench::run(&repo, &options),
         Task::Instructions(options) => return measure::instructions(&repo, &options),
     };
