@@ -63,6 +63,10 @@ enum Task {
     Bench(bench::Options),
     /// Count the instructions of the hot paths with callgrind
     Instructions(measure::InstructionsOptions),
+    /// Measure what acts cost in worlds of growing size, and fit exponents
+    Growth(measure::GrowthOptions),
+    /// Weigh what is kept in memory, and the peak of verifying a large journal
+    Memory,
 }
 
 fn main() -> ExitCode {
@@ -93,6 +97,8 @@ fn run(task: Task) -> Result<bool, TaskError> {
         Task::Load(options) => return load::run(&options),
         Task::Bench(options) => return bench::run(&repo, &options),
         Task::Instructions(options) => return measure::instructions(&repo, &options),
+        Task::Growth(options) => return measure::growth(&repo, &options),
+        Task::Memory => return measure::memory(&repo),
     };
     out::report(&report)?;
     Ok(report.passed())
