@@ -101,6 +101,14 @@ impl Endpoint {
         }
     }
 
+    /// True if an act is allowed and leaves nothing to settle. False says only that it has to be
+    /// admitted.
+    #[inline]
+    pub(crate) fn admits_plainly(&self, call: &ToolCall<'_>) -> bool {
+        let (Some(_), Some(link)) = (&self.0.account, self.0.core.link()) else { return false };
+        self.0.agent.gate().admit_plainly(call, link.key()).is_some()
+    }
+
     /// Row 0: an act by a handle that is not, or no longer, this kernel's. It is refused by the
     /// bus's own kernel, so that it shows in its audit.
     #[cold]
@@ -137,6 +145,12 @@ impl Endpoint {
     pub(crate) fn refuse(&self, permit: Permit<'_>, refusal: Refusal) -> Verdict {
         self.0.core.deny();
         permit.refuse(refusal, GATE)
+    }
+
+    /// An act that was allowed and left nothing to settle is refused after all: nobody keeps books.
+    pub(crate) fn refuse_plainly(&self, refusal: Refusal) -> Verdict {
+        self.0.core.deny();
+        Verdict::deny(refusal, GATE)
     }
 
     /// An act that was counted is refused after all.

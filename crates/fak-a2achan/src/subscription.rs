@@ -18,7 +18,6 @@ use crate::endpoint::Endpoint;
 use crate::entry::Entry;
 use crate::lease::{Holder, LeasedMessage};
 use crate::message::{Cause, Message};
-use crate::recv::Incoming;
 use crate::send::refusal;
 use crate::sites;
 use crate::topic::{Inbox, Issue, Keep, Pulled, Settled, Taken, Topic};
@@ -147,6 +146,7 @@ impl Subscription {
     }
 
     /// Receives the next copy if one is there: an act of `a2a.recv`, at the topic's address.
+    #[inline]
     pub fn try_recv(&mut self) -> Delivery {
         self.attempt(How::PLAIN, None).0
     }
@@ -222,43 +222,51 @@ impl Subscription {
         }
     }
 
+    /// The next copy, and how many were lost before it, where nobody has a say after the fold: the
+    /// common case, and small enough to be handed back in registers. `None` says only that a closer
+    /// look is needed; `folded` is then whether the act was allowed and leaves nothing to settle.
+    #[inline(never)]
+    fn quick(&self, how: How<'_>, folded: &mut bool) -> Option<(Arc<Issue>, u64)> {
+        if self.screened {
+            return None;
+        }
+        *folded = self.endpoint.admits_plainly(&self.call(how));
+        if *folded { self.inbox.next() } else { None }
+    }
+
+    fn call<'a>(&'a self, how: How<'a>) -> ToolCall<'a> {
+        let address = Address::Channel(self.topic.key());
+        ToolCall::new(self.endpoint.agent(), how.act).address(address).rider(how.rider)
+    }
+
     /// One attempt. With `cx`, a copy that comes later wakes it, and nothing is settled if there is
     /// none. The token is that of a lease.
     #[inline]
     fn attempt(&self, how: How<'_>, cx: Option<&Context<'_>>) -> (Delivery, u64) {
-        let Self { endpoint, topic, inbox, .. } = self;
-        let address = Address::Channel(topic.key());
-        let incoming = Incoming { act: how.act, address, rider: how.rider, lease: None };
-        let call = incoming.call(endpoint);
-        let permit = match endpoint.admit(&call) {
-            Ok(permit) => permit,
-            Err(verdict) => return (Delivery::Refuse(verdict), 0),
-        };
-        // Nobody has a say after the fold: it can be taken for good.
-        let is_plain = how.lease.is_none() && !permit.counts() && !self.screened;
-        if is_plain && let Some((copy, missed)) = inbox.next() {
-            return match endpoint.charge(permit) {
-                Ok(cleared) => {
-                    let _ = cleared.allow(copy.entry().seq);
-                    (Delivery::Message(Message::shared(copy, endpoint.me(), (missed, 0))), 0)
-                }
-                Err(verdict) => (Delivery::Refuse(verdict), 0),
-            };
+        let mut folded = false;
+        if how.lease.is_none()
+            && let Some((copy, missed)) = self.quick(how, &mut folded)
+        {
+            return (Delivery::Message(Message::shared(copy, self.endpoint.me(), (missed, 0))), 0);
         }
-        self.look(how, is_plain, (&call, permit), cx)
+        self.look(how, folded, cx)
     }
 
     /// A closer look: at the time, the end, who has a say, and whether to wait.
     #[cold]
-    fn look(
-        &self,
-        how: How<'_>,
-        is_plain: bool,
-        (call, permit): (&ToolCall<'_>, Permit<'_>),
-        cx: Option<&Context<'_>>,
-    ) -> (Delivery, u64) {
+    fn look(&self, how: How<'_>, folded: bool, cx: Option<&Context<'_>>) -> (Delivery, u64) {
         let Self { endpoint, inbox, .. } = self;
         let core = endpoint.core();
+        let call = self.call(how);
+        let permit = if folded {
+            None
+        } else {
+            match endpoint.admit(&call) {
+                Ok(permit) => Some(permit),
+                Err(verdict) => return (Delivery::Refuse(verdict), 0),
+            }
+        };
+        let is_plain = !self.screened && permit.as_ref().is_none_or(|permit| !permit.counts());
         let keep = match how.lease {
             Some(deadline) => Keep::Lease(endpoint.terms(deadline)),
             None if is_plain => Keep::No,
@@ -269,22 +277,32 @@ impl Subscription {
         let pulled = inbox.pull(keep, now, cx.map(Context::waker), (&mut expired, &mut worn));
         core.dead_copies(expired, Cause::Expire);
         core.dead_copies(worn, Cause::Wear);
-        let delivery = match pulled {
-            Pulled::Copy(taken) => return self.hand_over(how, taken, call, permit),
-            Pulled::Nothing if cx.is_some() => Delivery::Empty,
-            Pulled::Nothing => match endpoint.charge(permit) {
-                Ok(cleared) => {
-                    let _ = cleared.allow(0);
-                    Delivery::Empty
-                }
-                Err(verdict) => Delivery::Refuse(verdict),
-            },
-            Pulled::End(end) if cx.is_some() => Delivery::End(end),
-            Pulled::End(_) => {
-                Delivery::Refuse(endpoint.refuse(permit, refusal(Reason::Misroute, sites::CLOSED)))
+        let delivery = match (pulled, permit) {
+            (Pulled::Copy(Taken { copy, missed, returns, .. }), None) => {
+                Delivery::Message(Message::shared(copy, endpoint.me(), (missed, returns)))
+            }
+            (Pulled::Copy(taken), Some(permit)) => return self.hand_over(how, taken, &call, permit),
+            // The act has not happened yet.
+            (Pulled::Nothing, _) if cx.is_some() => Delivery::Empty,
+            (Pulled::End(end), _) if cx.is_some() => Delivery::End(end),
+            (Pulled::Nothing, None) => Delivery::Empty,
+            (Pulled::Nothing, Some(permit)) => endpoint.found_nothing(permit),
+            (Pulled::End(_), permit) => {
+                let refusal = refusal(Reason::Misroute, sites::CLOSED);
+                Delivery::Refuse(match permit {
+                    Some(permit) => endpoint.refuse(permit, refusal),
+                    None => endpoint.refuse_plainly(refusal),
+                })
             }
         };
         (delivery, 0)
+    }
+
+    fn too_many(&self, how: How<'_>) -> Delivery {
+        Delivery::Refuse(match self.endpoint.admit(&self.call(how)) {
+            Ok(permit) => self.endpoint.refuse(permit, refusal(Reason::RateLimited, sites::WAITS)),
+            Err(verdict) => verdict,
+        })
     }
 
     /// What was taken is handed over, held, or put back (§4.4). It keeps its slot while rungs' code
@@ -359,9 +377,10 @@ struct Pause<'a> {
 
 impl Pause<'_> {
     fn poll(&mut self, how: How<'_>, cx: &mut Context<'_>) -> Poll<(Delivery, u64)> {
-        let endpoint = self.subscription.endpoint.clone();
+        let Self { subscription, begun, timer } = self;
+        let endpoint = &subscription.endpoint;
         let deadline = how.rider.and_then(|rider| rider.deadline);
-        if self.begun {
+        if *begun {
             let cancel = how.rider.and_then(|rider| rider.cancel.as_ref());
             let end = if !endpoint.me().is_attached() {
                 Some(End::Detach)
@@ -376,34 +395,23 @@ impl Pause<'_> {
                 return Poll::Ready((Delivery::End(end), 0));
             }
         }
-        let (delivery, token) = self.subscription.attempt(how, Some(cx));
+        let (delivery, token) = subscription.attempt(how, Some(cx));
         if !delivery.is_empty() {
             return Poll::Ready((delivery, token));
         }
-        if !self.begun
-            && let Some(account) = endpoint.account()
-        {
+        if !*begun && let Some(account) = endpoint.account() {
             if !account.waits.take(account.limits().waits) {
-                return Poll::Ready((self.too_many(how.act), 0));
+                return Poll::Ready((subscription.too_many(how), 0));
             }
-            self.begun = true;
+            *begun = true;
         }
         // Anew at each poll: the task that waits may have changed since the last.
         if let Some(deadline) = deadline
             && let Some(link) = endpoint.core().link()
         {
-            self.timer = Some(link.timer().wake_at(deadline, cx.waker().clone()));
+            *timer = Some(link.timer().wake_at(deadline, cx.waker().clone()));
         }
         Poll::Pending
-    }
-
-    fn too_many(&self, act: Act) -> Delivery {
-        let Subscription { endpoint, topic, .. } = &*self.subscription;
-        let call = ToolCall::new(endpoint.agent(), act).address(Address::Channel(topic.key()));
-        Delivery::Refuse(match endpoint.admit(&call) {
-            Ok(permit) => endpoint.refuse(permit, refusal(Reason::RateLimited, sites::WAITS)),
-            Err(verdict) => verdict,
-        })
     }
 }
 

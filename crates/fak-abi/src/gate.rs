@@ -37,6 +37,14 @@ pub trait Gate: Send + Sync {
     /// entries for acts that never happened.
     fn admit<'a>(&'a self, call: &'a ToolCall<'a>, layer: &LayerKey) -> Admission<'a>;
 
+    /// As [`Gate::admit`], where an allowed act leaves nothing to settle: no rung on its chain
+    /// counts, nobody keeps books or observes, nothing is transformed. The rung that allows it;
+    /// `None` says only that `admit` has to be asked, which no act has been decided by yet.
+    fn admit_plainly(&self, call: &ToolCall<'_>, layer: &LayerKey) -> Option<RungName> {
+        let _ = (call, layer);
+        None
+    }
+
     /// Decides and, if allowed, enqueues for the tool's engine (§3.3). Never blocks.
     fn submit(&self, call: &ToolCall<'_>) -> Ticket;
 

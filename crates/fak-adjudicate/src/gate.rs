@@ -8,7 +8,7 @@ use bytes::Bytes;
 use fak_abi::{
     Admission, AgentHandle, AuditSlot, Charge, Claim, Claiming, Clock, Event, EventKind, Explanation, Gate,
     Host, Id, KernelTag, LayerKey, Needs, Opinion, Outcome, OwnedCall, Peer, Permit, Principal, Reason, Ref,
-    Refusal, Resolver, ShareScope, Taint, Ticket, TicketError, Timer, Tool, ToolCall, ToolResult, ToolToken,
+    Refusal, Resolver, RungName, ShareScope, Taint, Ticket, TicketError, Timer, Tool, ToolCall, ToolResult, ToolToken,
     Verdict,
 };
 
@@ -52,6 +52,18 @@ impl Gate for Kernel {
             return Admission::Refuse(self.no_layer(call));
         }
         self.admission(call, 0)
+    }
+
+    #[inline]
+    fn admit_plainly(&self, call: &ToolCall<'_>, layer: &LayerKey) -> Option<RungName> {
+        if self.observes() || layer.tag() != self.seal().tag() {
+            return None;
+        }
+        let chain = self.ready(call).filter(|chain| !chain.counts)?;
+        match walk(chain, call, &self.desk()) {
+            Walk::Allow(by) => Some(by),
+            Walk::Deny(..) | Walk::Rare(_) | Walk::Nobody | Walk::Panic(_) => None,
+        }
     }
 
     fn submit(&self, call: &ToolCall<'_>) -> Ticket {
@@ -280,7 +292,7 @@ impl Kernel {
         if ticket.tag() == tag && agent.tag() == tag { Ok(()) } else { Err(TicketError::Foreign) }
     }
 
-    fn claim(&self, call: &OwnedCall) -> Result<Option<fak_abi::EngineClaim>, (Refusal, fak_abi::RungName)> {
+    fn claim(&self, call: &OwnedCall) -> Result<Option<fak_abi::EngineClaim>, (Refusal, RungName)> {
         let Some(engine) = self.engines.get(call.view().tool().name()) else { return Ok(None) };
         match self.guarded(|| engine.claim(&call.view())) {
             Some(Claiming::Nothing) => Ok(None),
