@@ -167,6 +167,66 @@ impl Subscription {
         self.wait(How { rider: Some(rider), ..How::PLAIN }).await.0
     }
 
+    /// Receives what is there, up to `limit` copies: what a receive answers for each is put behind what
+    /// is in `into`; the last may be a refusal. Returns how many.
+    ///
+    /// Where nothing counts receives and nobody keeps books, a batch is one act, decided once and
+    /// taken at once; else each copy is an act of its own, as with [`Subscription::try_recv`].
+    pub fn try_recv_batch(&mut self, limit: usize, into: &mut Vec<Delivery>) -> usize {
+        let mut folded = false;
+        if limit > 0 && !self.screened {
+            let Self { endpoint, inbox, .. } = &*self;
+            folded = endpoint.admits_plainly(&self.call(How::PLAIN));
+            let me = endpoint.me();
+            if folded {
+                let made = |copy, missed, returns| {
+                    Delivery::Message(Message::shared(copy, me, (missed, returns)))
+                };
+                let taken = inbox.next_batch(limit, into, made);
+                if taken > 0 {
+                    return taken;
+                }
+            }
+        }
+        self.take_batch(limit, folded, into)
+    }
+
+    #[cold]
+    fn take_batch(&self, limit: usize, mut folded: bool, into: &mut Vec<Delivery>) -> usize {
+        let mut taken = 0;
+        // An attempt that can find nothing is not made after the first: it would be an act.
+        while taken < limit && (taken == 0 || !self.inbox.is_empty()) {
+            let (delivery, _) = self.look(How::PLAIN, std::mem::take(&mut folded), None);
+            let goes_on = matches!(delivery, Delivery::Message(_) | Delivery::Hold(_));
+            if delivery.is_empty() {
+                break;
+            }
+            into.push(delivery);
+            taken += 1;
+            if !goes_on {
+                break;
+            }
+        }
+        taken
+    }
+
+    /// Waits for a copy and takes those behind it as well, up to `limit`: what a receive answers for
+    /// each. The last may be a refusal. Empty only for a limit of zero.
+    ///
+    /// # Cancel safety
+    /// Dropping the future loses nothing: it takes nothing before it is ready.
+    pub async fn recv_batch(&mut self, limit: usize) -> Vec<Delivery> {
+        let mut batch = Vec::new();
+        if limit == 0 {
+            return batch;
+        }
+        batch.push(self.recv().await);
+        if matches!(batch.last(), Some(Delivery::Message(_) | Delivery::Hold(_))) && !self.inbox.is_empty() {
+            self.try_recv_batch(limit - 1, &mut batch);
+        }
+        batch
+    }
+
     /// Receives the next copy under a guard if one is there (§4.4): it keeps its slot, and counts as
     /// queued, until it is acknowledged. `deadline` is how long it stays this subscription's, by
     /// default what the bus was set up with.
