@@ -5,8 +5,8 @@ use std::fmt;
 use std::sync::Arc;
 
 use fak_abi::{
-    Act, Address, Admission, AgentHandle, ChannelKey, Charge, Cleared, Permit, Principal, Reason, Ref,
-    Refusal, ToolCall, Verdict,
+    Act, Address, Admission, AgentHandle, ChannelKey, Charge, Cleared, Pass, Permit, Principal, Reason, Ref,
+    Refusal, Tool, ToolCall, Verdict,
 };
 
 use crate::account::Account;
@@ -28,6 +28,8 @@ struct Place {
     account: Option<Arc<Account>>,
     /// Whether a topology has to be asked; a kernel's does not change.
     edges: bool,
+    /// Whether what is received is screened; a kernel's admitters do not change either.
+    screens: bool,
 }
 
 impl Endpoint {
@@ -35,7 +37,8 @@ impl Endpoint {
         let is_ours = core.link().is_some_and(|link| link.tag() == agent.tag());
         let account = if is_ours { core.account(agent.principal()) } else { None };
         let edges = agent.gate().has_edges();
-        Self(Arc::new(Place { core: Arc::clone(core), agent: agent.clone(), account, edges }))
+        let screens = core.host().is_none_or(|host| host.screens(Tool::Act(Act::Recv)));
+        Self(Arc::new(Place { core: Arc::clone(core), agent: agent.clone(), account, edges, screens }))
     }
 
     /// The agent that acts.
@@ -44,10 +47,12 @@ impl Endpoint {
         &self.0.agent
     }
 
+    #[inline]
     pub(crate) fn core(&self) -> &Arc<Core> {
         &self.0.core
     }
 
+    #[inline]
     pub(crate) fn me(&self) -> &Arc<Principal> {
         self.0.agent.principal()
     }
@@ -77,13 +82,31 @@ impl Endpoint {
         dead.iter().filter(|letter| Arc::ptr_eq(&letter.from, self.me())).cloned().collect()
     }
 
+    #[inline]
     pub(crate) fn has_edges(&self) -> bool {
         self.0.edges
     }
 
+    #[inline]
+    pub(crate) fn screens(&self) -> bool {
+        self.0.screens
+    }
+
     /// The account, once an act was admitted.
+    #[inline]
     pub(crate) fn account(&self) -> Option<&Arc<Account>> {
         self.0.account.as_ref()
+    }
+
+    /// Folds an act of which nothing may be left to settle. A refusal is counted already.
+    #[inline]
+    pub(crate) fn pass(&self, call: &ToolCall<'_>) -> Pass {
+        let (Some(_), Some(link)) = (&self.0.account, self.0.core.link()) else { return Pass::Closely };
+        let pass = self.0.agent.gate().pass(call, link.key());
+        if matches!(pass, Pass::Refuse(_)) {
+            self.0.core.deny();
+        }
+        pass
     }
 
     /// Folds an act. A refusal is counted and audited already.
@@ -99,14 +122,6 @@ impl Endpoint {
                 Err(verdict)
             }
         }
-    }
-
-    /// True if an act is allowed and leaves nothing to settle. False says only that it has to be
-    /// admitted.
-    #[inline]
-    pub(crate) fn admits_plainly(&self, call: &ToolCall<'_>) -> bool {
-        let (Some(_), Some(link)) = (&self.0.account, self.0.core.link()) else { return false };
-        self.0.agent.gate().admit_plainly(call, link.key()).is_some()
     }
 
     /// Row 0: an act by a handle that is not, or no longer, this kernel's. It is refused by the
@@ -141,16 +156,17 @@ impl Endpoint {
         self.admit(call).and_then(|permit| self.charge(permit))
     }
 
+    /// An act that passed is refused after all.
+    #[cold]
+    pub(crate) fn refuse_freely(&self, refusal: Refusal) -> Verdict {
+        self.0.core.deny();
+        Verdict::deny(refusal, GATE)
+    }
+
     /// An act that was admitted is refused after all.
     pub(crate) fn refuse(&self, permit: Permit<'_>, refusal: Refusal) -> Verdict {
         self.0.core.deny();
         permit.refuse(refusal, GATE)
-    }
-
-    /// An act that was allowed and left nothing to settle is refused after all: nobody keeps books.
-    pub(crate) fn refuse_plainly(&self, refusal: Refusal) -> Verdict {
-        self.0.core.deny();
-        Verdict::deny(refusal, GATE)
     }
 
     /// An act that was counted is refused after all.

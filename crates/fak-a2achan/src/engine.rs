@@ -78,7 +78,12 @@ impl Inboxes {
             .group_inbox(&account, group, rank, &sender)
             .ok_or((Reason::RateLimited, sites::MAILBOXES))?;
         let offer = Offer { from: &sender, route: None, body, recipient: Some(member) };
-        let route = inbox.reserve(&offer).map_err(|block| match block {
+        let reserved = match inbox.reserve(&offer) {
+            // What has had its time burdens nobody (§4.10).
+            Err(Block::Bytes) if core.sweep_of(&sender) => inbox.reserve(&offer),
+            reserved => reserved,
+        };
+        let route = reserved.map_err(|block| match block {
             Block::End | Block::Move => gone,
             Block::Unreadable => (Reason::TrustViolation, sites::MEMBER_UNREADABLE),
             Block::Full | Block::Share => (Reason::RateLimited, sites::FULL),

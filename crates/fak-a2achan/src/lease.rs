@@ -159,8 +159,7 @@ impl Endpoint {
             Err(verdict) => return Delivery::Refuse(verdict),
         };
         let address = Arc::clone(inbox.address());
-        let plain =
-            Incoming { act: Act::RecvLeased, address: address.view(), rider, ..Incoming::group() };
+        let plain = Incoming { act: Act::RecvLeased, address: address.view(), rider, ..Incoming::group() };
         self.wait_leased(inbox, &plain, deadline).await
     }
 

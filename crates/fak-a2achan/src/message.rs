@@ -27,6 +27,7 @@ enum Content {
 }
 
 impl Message {
+    #[inline]
     pub(crate) const fn new(entry: Entry, receiver: &Principal, missed: u64) -> Self {
         Self { content: Content::Own(entry), receiver: receiver.incarnation(), missed, answers: 0 }
     }

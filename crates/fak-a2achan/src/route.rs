@@ -28,6 +28,12 @@ fn add(counter: &AtomicU64, n: u64) {
     counter.store(counter.load(Ordering::Relaxed).wrapping_add(n), Ordering::Relaxed);
 }
 
+/// What is between two counters. They wrap, and without a lock the second may be ahead for a moment.
+fn between(came: &AtomicU64, went: &AtomicU64) -> u64 {
+    let between = came.load(Ordering::Relaxed).wrapping_sub(went.load(Ordering::Relaxed));
+    if between > u64::MAX / 2 { 0 } else { between }
+}
+
 impl Route {
     pub(crate) fn new(
         from: Arc<Principal>,
@@ -53,13 +59,15 @@ impl Route {
     }
 
     /// Messages of this route that are queued.
+    #[inline]
     pub(crate) fn queued(&self) -> u64 {
-        self.messages_in.load(Ordering::Relaxed).saturating_sub(self.messages_out.load(Ordering::Relaxed))
+        between(&self.messages_in, &self.messages_out)
     }
 
     /// Bytes of this route that are queued.
+    #[inline]
     pub(crate) fn queued_bytes(&self) -> u64 {
-        self.bytes_in.load(Ordering::Relaxed).saturating_sub(self.bytes_out.load(Ordering::Relaxed))
+        between(&self.bytes_in, &self.bytes_out)
     }
 
     pub(crate) fn allowance(&self) -> u64 {

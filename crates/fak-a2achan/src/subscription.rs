@@ -7,9 +7,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use dashmap::Entry as Place;
-use fak_abi::{
-    Act, Address, ChannelKey, Outcome, Permit, Reason, Rider, Tool, ToolCall, Verdict, WakeUp,
-};
+use fak_abi::{Act, Address, ChannelKey, Outcome, Pass, Permit, Reason, Rider, ToolCall, Verdict, WakeUp};
 
 use crate::config::Addressing;
 use crate::core::Core;
@@ -27,8 +25,6 @@ pub struct Subscription {
     endpoint: Endpoint,
     topic: Arc<Topic>,
     inbox: Arc<Inbox>,
-    /// Whether anybody has a say in what enters its holder's context; a kernel's do not change.
-    screened: bool,
     open: bool,
 }
 
@@ -86,17 +82,14 @@ impl Endpoint {
                 .then(|| entry.insert(Arc::new(Topic::new(topic.clone())))),
             };
             let capacity = core.config.capacity;
-            listed.map(|listed| {
-                (Arc::clone(&listed), listed.subscribe(self.me(), capacity, self.has_edges()))
-            })
+            listed
+                .map(|listed| (Arc::clone(&listed), listed.subscribe(self.me(), capacity, self.has_edges())))
         };
         let Some((listed, inbox)) = added else {
             account.subscriptions.give();
             return Outcome::Refuse(self.revoke(cleared, refusal(Reason::RateLimited, sites::MAILBOXES)));
         };
-        let screens = |act| core.host().is_none_or(|host| host.screens(Tool::Act(act)));
-        let screened = screens(Act::Recv) || screens(Act::RecvLeased);
-        let subscription = Subscription { endpoint: self.clone(), topic: listed, inbox, screened, open: true };
+        let subscription = Subscription { endpoint: self.clone(), topic: listed, inbox, open: true };
         if !self.me().is_attached() {
             // Detached meanwhile: the drop ends it.
             return Outcome::Refuse(self.revoke(cleared, refusal(Reason::DefaultDeny, sites::DETACHED)));
@@ -173,15 +166,14 @@ impl Subscription {
     /// Where nothing counts receives and nobody keeps books, a batch is one act, decided once and
     /// taken at once; else each copy is an act of its own, as with [`Subscription::try_recv`].
     pub fn try_recv_batch(&mut self, limit: usize, into: &mut Vec<Delivery>) -> usize {
-        let mut folded = false;
-        if limit > 0 && !self.screened {
+        let mut folded = Pass::Closely;
+        if limit > 0 && !self.endpoint.screens() {
             let Self { endpoint, inbox, .. } = &*self;
-            folded = endpoint.admits_plainly(&self.call(How::PLAIN));
             let me = endpoint.me();
-            if folded {
-                let made = |copy, missed, returns| {
-                    Delivery::Message(Message::shared(copy, me, (missed, returns)))
-                };
+            folded = endpoint.pass(&self.call(How::PLAIN));
+            if matches!(folded, Pass::Allow(_)) {
+                let made =
+                    |copy, missed, returns| Delivery::Message(Message::shared(copy, me, (missed, returns)));
                 let taken = inbox.next_batch(limit, into, made);
                 if taken > 0 {
                     return taken;
@@ -192,11 +184,12 @@ impl Subscription {
     }
 
     #[cold]
-    fn take_batch(&self, limit: usize, mut folded: bool, into: &mut Vec<Delivery>) -> usize {
+    fn take_batch(&self, limit: usize, mut folded: Pass, into: &mut Vec<Delivery>) -> usize {
         let mut taken = 0;
         // An attempt that can find nothing is not made after the first: it would be an act.
         while taken < limit && (taken == 0 || !self.inbox.is_empty()) {
-            let (delivery, _) = self.look(How::PLAIN, std::mem::take(&mut folded), None);
+            let pass = std::mem::replace(&mut folded, Pass::Closely);
+            let (delivery, _) = self.look(How::PLAIN, pass, None);
             let goes_on = matches!(delivery, Delivery::Message(_) | Delivery::Hold(_));
             if delivery.is_empty() {
                 break;
@@ -284,14 +277,20 @@ impl Subscription {
 
     /// The next copy, and how many were lost before it, where nobody has a say after the fold: the
     /// common case, and small enough to be handed back in registers. `None` says only that a closer
-    /// look is needed; `folded` is then whether the act was allowed and leaves nothing to settle.
+    /// look is needed; `folded` is then what the fold came to.
     #[inline(never)]
-    fn quick(&self, how: How<'_>, folded: &mut bool) -> Option<(Arc<Issue>, u64)> {
-        if self.screened {
+    fn quick(&self, how: How<'_>, folded: &mut Pass) -> Option<(Arc<Issue>, u64)> {
+        if self.endpoint.screens() {
             return None;
         }
-        *folded = self.endpoint.admits_plainly(&self.call(how));
-        if *folded { self.inbox.next() } else { None }
+        let pass = self.endpoint.pass(&self.call(how));
+        if matches!(pass, Pass::Allow(_))
+            && let Some(next) = self.inbox.next()
+        {
+            return Some(next);
+        }
+        *folded = pass;
+        None
     }
 
     fn call<'a>(&'a self, how: How<'a>) -> ToolCall<'a> {
@@ -303,7 +302,7 @@ impl Subscription {
     /// none. The token is that of a lease.
     #[inline]
     fn attempt(&self, how: How<'_>, cx: Option<&Context<'_>>) -> (Delivery, u64) {
-        let mut folded = false;
+        let mut folded = Pass::Closely;
         if how.lease.is_none()
             && let Some((copy, missed)) = self.quick(how, &mut folded)
         {
@@ -314,19 +313,19 @@ impl Subscription {
 
     /// A closer look: at the time, the end, who has a say, and whether to wait.
     #[cold]
-    fn look(&self, how: How<'_>, folded: bool, cx: Option<&Context<'_>>) -> (Delivery, u64) {
+    fn look(&self, how: How<'_>, folded: Pass, cx: Option<&Context<'_>>) -> (Delivery, u64) {
         let Self { endpoint, inbox, .. } = self;
         let core = endpoint.core();
         let call = self.call(how);
-        let permit = if folded {
-            None
-        } else {
-            match endpoint.admit(&call) {
+        let permit = match folded {
+            Pass::Allow(_) => None,
+            Pass::Refuse(verdict) => return (Delivery::Refuse(verdict), 0),
+            Pass::Closely => match endpoint.admit(&call) {
                 Ok(permit) => Some(permit),
                 Err(verdict) => return (Delivery::Refuse(verdict), 0),
-            }
+            },
         };
-        let is_plain = !self.screened && permit.as_ref().is_none_or(|permit| !permit.counts());
+        let is_plain = !endpoint.screens() && permit.as_ref().is_none_or(|permit| !permit.counts());
         let keep = match how.lease {
             Some(deadline) => Keep::Lease(endpoint.terms(deadline)),
             None if is_plain => Keep::No,
@@ -351,7 +350,7 @@ impl Subscription {
                 let refusal = refusal(Reason::Misroute, sites::CLOSED);
                 Delivery::Refuse(match permit {
                     Some(permit) => endpoint.refuse(permit, refusal),
-                    None => endpoint.refuse_plainly(refusal),
+                    None => endpoint.refuse_freely(refusal),
                 })
             }
         };
@@ -388,7 +387,7 @@ impl Subscription {
         }
         let give_slot = || slot.into_iter().for_each(|account| account.leases.give());
         let entry: &Entry = copy.entry();
-        if self.screened && let Some(by) = endpoint.screen(call, entry) {
+        if let Some(by) = endpoint.screen(call, entry) {
             give_slot();
             if !inbox.hold(token) {
                 return refuse(permit, refusal(Reason::Misroute, sites::CLOSED));

@@ -27,8 +27,8 @@ use crate::route::Route;
 use crate::stats::Tally;
 use crate::sync::{Lock, Locks, Native};
 
-pub(crate) use cohort::{Keep, Pulled, Taken};
 use cohort::{Cohort, Rousing};
+pub(crate) use cohort::{Keep, Pulled, Taken};
 pub(crate) use issue::Issue;
 use issue::Queued;
 pub(crate) use lease::Settled;
@@ -116,9 +116,8 @@ impl<L: Locks> Topic<L> {
         let mut state = self.state.lock();
         state.subscribed += 1;
         let number = state.subscribed;
-        let is_like = |other: &Principal| {
-            (other.fleet(), other.tenant()) == (subscriber.fleet(), subscriber.tenant())
-        };
+        let is_like =
+            |other: &Principal| (other.fleet(), other.tenant()) == (subscriber.fleet(), subscriber.tenant());
         let room = state.feeds.iter_mut().filter(|feed| is_like(&feed.member));
         for feed in room {
             if let Some(inbox) = Cohort::join(&feed.cohort, subscriber, number) {
@@ -259,8 +258,7 @@ impl<L: Locks> State<L> {
                     // Before the table grows: nothing of theirs is queued.
                     routes.retain(|_, route| Arc::strong_count(route) > 1);
                 }
-                let route =
-                    Route::new(Arc::clone(from.principal()), Arc::clone(to), Some(Arc::clone(from)));
+                let route = Route::new(Arc::clone(from.principal()), Arc::clone(to), Some(Arc::clone(from)));
                 from.adopt(&route);
                 routes.insert(incarnation, Arc::clone(&route));
                 route

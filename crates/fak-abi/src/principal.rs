@@ -249,6 +249,13 @@ fn default_trace(id: &Id) -> Id {
     Id::from_str(&format!("trace-{id}")).unwrap_or_else(|_| id.clone())
 }
 
+impl fmt::Display for Principal {
+    /// Its id, as that is shown.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(&self.id, f)
+    }
+}
+
 impl fmt::Debug for Principal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} {:?}#{}", self.kind, self.id, self.incarnation)

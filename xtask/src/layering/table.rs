@@ -61,6 +61,8 @@ const BELOW_CLI: &[&str] = &[
 pub(crate) const RESERVED: &[(&str, &[&str])] = &[
     ("jsonschema", &["xtask"]),
     ("cargo_metadata", &["xtask"]),
+    ("syn", &["xtask"]),
+    ("prettyplease", &["xtask"]),
     ("clap", &["fak-cli", "xtask"]),
     ("indicatif", &["fak-cli"]),
 ];

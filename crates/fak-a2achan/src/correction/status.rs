@@ -104,8 +104,9 @@ impl Endpoint {
                 body.scope() == ShareScope::Tenant && me.fleet().is_some() && me.fleet() == to.fleet
             };
             let body = cleared.transformed().unwrap_or(body);
-            let spread =
-                listed.as_ref().and_then(|listed| self.spread(listed, (body, None), Some(route), |to| !twice(to)));
+            let spread = listed
+                .as_ref()
+                .and_then(|listed| self.spread(listed, (body, None), Some(route), |to| !twice(to)));
             seq = seq.max(spread.map_or(0, |spread| spread.seq));
         }
         cleared.allow(seq)

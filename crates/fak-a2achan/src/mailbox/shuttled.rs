@@ -67,19 +67,24 @@ impl Recv {
         let Self { world, reader, state, linked } = self;
         let mailbox = &world.mailbox;
         let ask = !linked(reader);
-        let popped = match state.is_begun() {
-            _ if ask => None,
-            true => mailbox.pop_woken(reader, state).map(|(entry, wakes)| {
-                wakes.into_iter().for_each(Waker::wake);
-                entry
-            }),
-            false => mailbox.pop(reader).map(|(entry, wake)| {
-                wake.into_iter().for_each(Waker::wake);
-                entry
-            }),
+        let quick = match state.is_begun() {
+            _ if ask => Quick::Look,
+            true => match mailbox.pop_woken(reader, state) {
+                Some((entry, wakes)) => {
+                    wakes.into_iter().for_each(Waker::wake);
+                    Quick::Entry(entry, None)
+                }
+                None => Quick::Look,
+            },
+            false => mailbox.pop_or_wait(reader, state, cx.waker()),
         };
-        if let Some(entry) = popped {
-            return Found::Entry(entry, 0);
+        match quick {
+            Quick::Entry(entry, wake) => {
+                wake.into_iter().for_each(Waker::wake);
+                return Found::Entry(entry, 0);
+            }
+            Quick::Empty => return Found::Nothing,
+            Quick::Look => {}
         }
         let mut seek = Seek { reader, now: None, after: 0, ask, returns: None, lease: None };
         loop {

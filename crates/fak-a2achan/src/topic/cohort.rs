@@ -228,7 +228,13 @@ impl<L: Locks> Cohort<L> {
     pub(super) fn tally(&self) -> Tally {
         let state = self.state.lock();
         let logged: u64 = state.log.iter().map(|logged| u64::from(logged.left)).sum();
-        let owned: usize = state.members.iter().flatten().filter_map(|member| member.own.as_ref()).map(|own| own.len()).sum();
+        let owned: usize = state
+            .members
+            .iter()
+            .flatten()
+            .filter_map(|member| member.own.as_ref())
+            .map(|own| own.len())
+            .sum();
         Tally { queued: logged + owned as u64, ..state.tally }
     }
 
@@ -421,7 +427,9 @@ impl<L: Locks> Inbox<L> {
         }
         let taken = into.len() - before;
         state.tally.received += taken as u64;
-        if missed > 0 && let Some(member) = state.member(self) {
+        if missed > 0
+            && let Some(member) = state.member(self)
+        {
             member.missed = missed;
         }
         taken

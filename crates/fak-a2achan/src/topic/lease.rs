@@ -29,7 +29,12 @@ impl<L: Locks> State<L> {
     }
 
     /// Back to its place: whoever waits is told.
-    fn put_back(&mut self, inbox: &Inbox<L>, kept: Kept, counted: bool) -> (Option<Arc<Issue>>, Option<Waker>) {
+    fn put_back(
+        &mut self,
+        inbox: &Inbox<L>,
+        kept: Kept,
+        counted: bool,
+    ) -> (Option<Arc<Issue>>, Option<Waker>) {
         let Some(own) = self.own(inbox.place) else { return (None, None) };
         let worn = own.put_back(kept, counted);
         if worn.is_some() {

@@ -24,12 +24,7 @@ pub(crate) struct Inbox<L: Locks = Native> {
 }
 
 impl<L: Locks> Inbox<L> {
-    pub(super) fn new(
-        cohort: Arc<Cohort<L>>,
-        subscriber: Arc<Principal>,
-        number: u64,
-        place: usize,
-    ) -> Self {
+    pub(super) fn new(cohort: Arc<Cohort<L>>, subscriber: Arc<Principal>, number: u64, place: usize) -> Self {
         let (leases, ended) = (AtomicBool::new(false), OnceLock::new());
         Self { cohort, subscriber, number, place, leases, ended }
     }

@@ -149,11 +149,9 @@ fn a_slow_subscriber_loses_only_its_own() {
 }
 
 fn plainly(inbox: &Inbox<Shuttled>) -> Option<(Arc<Issue>, u64)> {
-    inbox.next().or_else(|| {
-        match inbox.pull(Keep::No, None, None, (&mut Vec::new(), &mut Vec::new())) {
-            Pulled::Copy(taken) => Some((taken.copy, taken.missed)),
-            Pulled::Nothing | Pulled::End(_) => None,
-        }
+    inbox.next().or_else(|| match inbox.pull(Keep::No, None, None, (&mut Vec::new(), &mut Vec::new())) {
+        Pulled::Copy(taken) => Some((taken.copy, taken.missed)),
+        Pulled::Nothing | Pulled::End(_) => None,
     })
 }
 

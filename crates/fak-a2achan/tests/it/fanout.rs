@@ -197,7 +197,8 @@ impl Pair {
         }
         let number = self.next;
         self.next += 1;
-        let body = body(&self.agents[by], number, if tenant { ShareScope::Tenant } else { ShareScope::Fleet });
+        let body =
+            body(&self.agents[by], number, if tenant { ShareScope::Tenant } else { ShareScope::Fleet });
         let deadline = self.world.bus_now().after(Duration::from_millis(2));
         let rider = Rider { deadline: ttl.then_some(deadline), ..Rider::default() };
         let out = self.agents[by].publish_with(&key("in_kernel:news"), &body, Some(&rider));

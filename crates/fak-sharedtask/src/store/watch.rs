@@ -54,8 +54,8 @@ pub struct TaskWatch {
 impl TaskStore {
     /// A snapshot and a watch that begins exactly behind it: an act (`sharedtask.watch`).
     pub fn watch(&self, agent: &AgentHandle, task: &TaskId) -> Outcome<(TaskView, TaskWatch)> {
-        let core = &self.0;
-        core.act(agent, Act::TaskWatch, Address::Task(task.id()), None, |acting, permit| {
+        let core = &self.core;
+        self.act(agent, Act::TaskWatch, Address::Task(task.id()), None, |acting, permit| {
             let Some(slot) = core.slot(task) else { return refuse(permit, Reason::Misroute, UNKNOWN_TASK) };
             let sight = Sight::of(&core.config.domain, agent.principal());
             let view = TaskView::of(&slot.lock().task, &sight);

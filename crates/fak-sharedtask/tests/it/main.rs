@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "tests")]
 
 mod acts;
+mod approval;
 mod bad_input;
 mod cells;
 mod interop;
@@ -11,6 +12,8 @@ mod memory;
 mod merge;
 mod properties;
 mod reference;
+mod replays;
+mod rungs;
 mod support;
 mod views;
 mod written_here;
