@@ -10,7 +10,7 @@ use std::hint::black_box;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};
+use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use fak_a2achan::{Bus, BusConfig, Channel, Delivery, Endpoint, Message, RequestOptions};
 use fak_abi::{
     Adjudicator, Capability, ChannelKey, Desk, Id, Opinion, Principal, PrincipalSpec, Ref, RungName,
@@ -407,43 +407,70 @@ fn row9(c: &mut Criterion) {
 }
 
 fn row10(c: &mut Criterion) {
-    let mut group = c.benchmark_group("row10_publish");
     let world = World::new(1_024);
     let alpha = world.agent("alpha");
     let body = body(&alpha, 1_024);
     let topic = key("in_kernel:news");
     let mut subscriptions: Vec<_> =
         (0..100).map(|n| world.agent(&format!("reader-{n}")).subscribe(&topic).allowed().unwrap()).collect();
-    group.bench_function("gated", |b| {
-        b.iter(|| {
-            assert_eq!(alpha.publish(&topic, black_box(&body)).fanout, 100);
-            for subscription in &mut subscriptions {
-                drop(black_box(message(subscription.try_recv())));
-            }
-        });
-    });
     let (tx, _) = broadcast::channel::<(Arc<Principal>, Ref)>(1_024);
     let mut receivers: Vec<_> = (0..100).map(|_| tx.subscribe()).collect();
-    group.bench_function("tokio", |b| {
-        b.iter(|| {
-            let Plain { from, body } = plain(&alpha, black_box(&body));
-            assert!(tx.send((from, body)).is_ok());
-            for receiver in &mut receivers {
-                drop(black_box(receiver.try_recv().unwrap()));
-            }
-        });
-    });
     let least = Topic::new(&world.walk(), &topic, 100);
     let reader = world.agent("reader");
-    group.bench_function("floor", |b| {
-        b.iter(|| {
-            assert!(least.publish(&alpha, black_box(&body)));
-            for inbox in least.inboxes() {
-                drop(black_box(inbox.try_recv(&reader).unwrap()));
-            }
+    let mut batch = Vec::with_capacity(64);
+    // Each subscriber drains what came since it last did: one copy, or a burst of sixteen.
+    for (name, burst) in [("row10_publish", 1_u64), ("row10_publish_burst", 16)] {
+        let mut group = c.benchmark_group(name);
+        group.throughput(Throughput::Elements(100 * burst));
+        group.bench_function("gated", |b| {
+            b.iter(|| {
+                for _ in 0..burst {
+                    assert_eq!(alpha.publish(&topic, black_box(&body)).fanout, 100);
+                }
+                for subscription in &mut subscriptions {
+                    assert_eq!(subscription.try_recv_batch(64, &mut batch) as u64, burst);
+                    black_box(&batch).iter().for_each(|got| assert!(matches!(got, Delivery::Message(_))));
+                    batch.clear();
+                }
+            });
         });
-    });
-    group.finish();
+        group.bench_function("tokio", |b| {
+            b.iter(|| {
+                for _ in 0..burst {
+                    let Plain { from, body } = plain(&alpha, black_box(&body));
+                    assert!(tx.send((from, body)).is_ok());
+                }
+                for receiver in &mut receivers {
+                    for _ in 0..burst {
+                        drop(black_box(receiver.try_recv().unwrap()));
+                    }
+                }
+            });
+        });
+        group.bench_function("gated_one_by_one", |b| {
+            b.iter(|| {
+                for _ in 0..burst {
+                    assert_eq!(alpha.publish(&topic, black_box(&body)).fanout, 100);
+                }
+                for subscription in &mut subscriptions {
+                    for _ in 0..burst {
+                        drop(black_box(message(subscription.try_recv())));
+                    }
+                }
+            });
+        });
+        if burst == 1 {
+            group.bench_function("floor", |b| {
+                b.iter(|| {
+                    assert!(least.publish(&alpha, black_box(&body)));
+                    for inbox in least.inboxes() {
+                        drop(black_box(inbox.try_recv(&reader).unwrap()));
+                    }
+                });
+            });
+        }
+        group.finish();
+    }
 }
 
 async fn gated_requests(world: &World, round: &mut u32, iters: u64) -> Duration {

@@ -145,7 +145,7 @@ impl Endpoint {
             };
             return match refused {
                 Some(refusal) => (Delivery::Refuse(self.refuse(permit, refusal)), 0),
-                None => (self.nothing(permit), 0),
+                None => (self.found_nothing(permit), 0),
             };
         };
         if self.is_plain(mailbox, incoming) {
@@ -154,7 +154,7 @@ impl Endpoint {
                     wake.into_iter().for_each(Waker::wake);
                     return self.hand_over(&call, permit, mailbox, (entry, 0));
                 }
-                Quick::Empty => return (self.nothing(permit), 0),
+                Quick::Empty => return (self.found_nothing(permit), 0),
                 Quick::Look => {}
             }
         }
@@ -220,7 +220,7 @@ impl Endpoint {
     }
 
     /// Nothing was there: an allowed act.
-    fn nothing(&self, permit: Permit<'_>) -> Delivery {
+    pub(crate) fn found_nothing(&self, permit: Permit<'_>) -> Delivery {
         match self.charge(permit) {
             Ok(cleared) => {
                 let _ = cleared.allow(0);
@@ -241,11 +241,11 @@ impl Endpoint {
         let (reason, site) = match found {
             Found::Entry(entry, token) => return self.hand_over(call, permit, mailbox, (entry, token)),
             Found::Nothing if unlinked => (Reason::PolicyBlock, sites::NO_EDGE),
-            Found::Nothing | Found::Candidate(..) | Found::Again => return (self.nothing(permit), 0),
+            Found::Nothing | Found::Candidate(..) | Found::Again => return (self.found_nothing(permit), 0),
             Found::Others => (Reason::TrustViolation, sites::ONLY_OTHERS),
             Found::NotYours => (Reason::TrustViolation, sites::NOT_RECEIVER),
             // Retired for want of use: there is nothing, and nothing is lost.
-            Found::End(End::Close) if !self.core().is_closed() => return (self.nothing(permit), 0),
+            Found::End(End::Close) if !self.core().is_closed() => return (self.found_nothing(permit), 0),
             Found::End(_) => (Reason::Misroute, sites::CLOSED),
         };
         (Delivery::Refuse(self.refuse(permit, refusal(reason, site))), 0)

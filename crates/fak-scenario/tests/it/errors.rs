@@ -36,7 +36,9 @@ fn an_unknown_member_is_named_with_the_nearest() {
     );
     check(
         &steps(r#"{"do": "send", "by": "alpha", "to": "in_kernel:x", "body": "x"}"#),
-        &expect![[r#"x.json:6:64: step 1 (send): body: a body is an object: {"text": …}, with "scope" if it is to be shared"#]],
+        &expect![[
+            r#"x.json:6:64: step 1 (send): body: a body is an object: {"text": …}, with "scope" if it is to be shared"#
+        ]],
     );
     check(
         &steps(r#"{"do": "receive", "by": "alpha", "at": "in_kernel:x"}"#),
