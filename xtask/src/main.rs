@@ -18,7 +18,7 @@ mod tidy;
 
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory as _, Parser, Subcommand};
 
 use self::{error::TaskError, repo::Repo, report::Report};
 
@@ -44,6 +44,8 @@ enum Task {
     Examples(examples::Options),
     /// All of the above, every scenario, the documents and the clause table
     Conformance(conformance::Options),
+    /// Write the lines of the documents that say what bears witness to a clause or an incident
+    Witnesses,
     /// Random acts on a deterministic scheduler, against naive models of the protocol
     Sim(sim::Options),
     /// Run criterion groups and compare their ratios with the targets
@@ -61,6 +63,11 @@ fn main() -> ExitCode {
     }
 }
 
+/// The names of the tasks.
+fn tasks() -> Vec<String> {
+    Cli::command().get_subcommands().map(|task| task.get_name().to_owned()).collect()
+}
+
 /// Performs one task; `false` means that it found something to mend.
 fn run(task: Task) -> Result<bool, TaskError> {
     let repo = Repo::locate()?;
@@ -70,6 +77,7 @@ fn run(task: Task) -> Result<bool, TaskError> {
         Task::Schemas => schemas::check(&repo)?,
         Task::Fixtures => fixtures::check(&repo)?,
         Task::Examples(options) => examples::check(&repo, &options)?,
+        Task::Witnesses => conformance::write_witnesses(&repo)?,
         Task::Conformance(options) => return conformance::run(&repo, &options),
         Task::Sim(options) => return sim::run(&options),
         Task::Bench(options) => return bench::run(&repo, &options),
