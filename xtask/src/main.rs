@@ -2,14 +2,18 @@
 //!
 //! Nothing of the product lives here; nothing of the product depends on it.
 
+mod api;
 mod bench;
 mod cargo;
 mod conformance;
 mod error;
 mod examples;
 mod fixtures;
+mod fuzz;
 mod layering;
+mod measure;
 mod out;
+mod powerset;
 mod repo;
 mod report;
 mod schemas;
@@ -42,14 +46,22 @@ enum Task {
     Fixtures,
     /// Each example program runs and prints what is kept beside it
     Examples(examples::Options),
+    /// Public items of each crate are those listed in docs/api
+    Api(api::Options),
     /// All of the above, every scenario, the documents and the clause table
     Conformance(conformance::Options),
     /// Write the lines of the documents that say what bears witness to a clause or an incident
     Witnesses,
+    /// Each crate by itself builds with every set of its features
+    Powerset,
     /// Random acts on a deterministic scheduler, against naive models of the protocol
     Sim(sim::Options),
+    /// Run the fuzz targets so many executions each; needs the nightly toolchain and cargo-fuzz
+    Fuzz(fuzz::Options),
     /// Run criterion groups and compare their ratios with the targets
     Bench(bench::Options),
+    /// Count the instructions of the hot paths with callgrind
+    Instructions(measure::InstructionsOptions),
 }
 
 fn main() -> ExitCode {
@@ -78,9 +90,13 @@ fn run(task: Task) -> Result<bool, TaskError> {
         Task::Fixtures => fixtures::check(&repo)?,
         Task::Examples(options) => examples::check(&repo, &options)?,
         Task::Witnesses => conformance::write_witnesses(&repo)?,
+        Task::Api(options) => api::check(&repo, &options)?,
+        Task::Powerset => powerset::check(&repo)?,
         Task::Conformance(options) => return conformance::run(&repo, &options),
         Task::Sim(options) => return sim::run(&options),
+        Task::Fuzz(options) => return fuzz::run(&repo, &options),
         Task::Bench(options) => return bench::run(&repo, &options),
+        Task::Instructions(options) => return measure::instructions(&repo, &options),
     };
     out::report(&report)?;
     Ok(report.passed())

@@ -5,7 +5,7 @@ use std::fmt;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Weak};
 
-use fak_abi::{Id, Principal};
+use fak_abi::{ChannelKey, Id, OwnedAddress, Principal};
 use parking_lot::Mutex;
 
 use crate::config::Limits;
@@ -167,6 +167,17 @@ impl Account {
             routes.retain(|route| route.strong_count() > 0);
         }
         routes.push(Arc::downgrade(route));
+    }
+
+    /// The keys at which something of this principal is queued.
+    pub(crate) fn queued_at(&self) -> Vec<ChannelKey> {
+        let routes = self.routes.lock();
+        let full = routes.iter().filter_map(Weak::upgrade).filter(|route| route.queued() > 0);
+        let key = |route: Arc<Route>| match route.to() {
+            OwnedAddress::Channel(key) => Some(key.clone()),
+            _ => None,
+        };
+        full.filter_map(key).collect()
     }
 
     /// Lets `route` queue `bytes` more, if all routes together stay within the limit. Hands out

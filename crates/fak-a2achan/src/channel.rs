@@ -86,7 +86,7 @@ impl Channel {
         {
             return verdict;
         }
-        self.endpoint.send_slowly(&self.key, body)
+        self.endpoint.send_closely(&self.key, body, self.at_hand())
     }
 
     /// Sends a message with more to say about it (§4.2, §4.13).
@@ -98,7 +98,7 @@ impl Channel {
     /// Receives a message if one is there (§4.4).
     pub fn try_recv(&self) -> Delivery {
         let mailbox = self.at_hand().or_else(|| self.look_up()).map(|(mailbox, _)| mailbox);
-        self.endpoint.take(mailbox, &Incoming::plain(&self.key)).0
+        self.endpoint.take_now(&self.key, mailbox)
     }
 
     /// Sends a request (§4.7); see [`Endpoint::request`].

@@ -233,6 +233,11 @@ impl Core {
         self.traces.get(key.id()).map(|account| Arc::clone(account.principal()))
     }
 
+    /// The topic of a key, if anybody ever subscribed.
+    pub(crate) fn topic(&self, key: &ChannelKey) -> Option<Arc<Topic>> {
+        self.topics.get(key).map(|topic| Arc::clone(&topic))
+    }
+
     pub(crate) fn find(&self, key: &ChannelKey) -> Option<Arc<Mailbox>> {
         self.boxes.get(key).map(|mailbox| Arc::clone(&mailbox))
     }
@@ -327,16 +332,35 @@ impl Core {
         self.dead_letters(std::mem::take(&mut purge.entries), cause);
     }
 
-    /// Makes dead letters of what has expired in a mailbox, so that it stands in nobody's way.
-    pub(crate) fn sweep(&self, mailbox: &Mailbox) {
-        self.bury(mailbox.expire(self.now()), Cause::Expire);
+    /// Makes dead letters of what has expired in a mailbox, so that it stands in nobody's way. True if there was any.
+    pub(crate) fn sweep(&self, mailbox: &Mailbox) -> bool {
+        if !mailbox.is_timed() {
+            return false;
+        }
+        let purge = mailbox.expire(self.now());
+        let found = !purge.entries.is_empty();
+        self.bury(purge, Cause::Expire);
+        found
     }
 
-    /// As [`Core::sweep`], for every mailbox: what the host is told is as of now.
+    /// As [`Core::sweep`], wherever this principal has something queued. Linear in these places.
+    pub(crate) fn sweep_of(&self, sender: &Account) -> bool {
+        let queued_at = sender.queued_at().into_iter().filter_map(|key| self.find(&key));
+        queued_at.fold(false, |found, mailbox| self.sweep(&mailbox) | found)
+    }
+
+    /// As [`Core::sweep`], for every mailbox and topic: what the host is told is as of now.
     pub(crate) fn sweep_all(&self) {
         let timed: Vec<_> =
             self.boxes.iter().filter(|it| it.value().is_timed()).map(|it| Arc::clone(it.value())).collect();
-        timed.iter().for_each(|mailbox| self.sweep(mailbox));
+        for mailbox in timed {
+            self.sweep(&mailbox);
+        }
+        let topics: Vec<_> =
+            self.topics.iter().filter(|it| it.value().is_timed()).map(|it| Arc::clone(it.value())).collect();
+        for topic in topics {
+            self.dead_copies(topic.expire(self.now()), Cause::Expire);
+        }
     }
 
     pub(crate) fn dead_letters(&self, entries: Vec<Entry>, cause: Cause) {

@@ -51,6 +51,7 @@ pub enum Delivery<M = Message> {
 impl<M> Delivery<M> {
     /// The message, if it is one.
     #[must_use]
+    #[inline]
     pub fn message(self) -> Option<M> {
         match self {
             Self::Message(message) => Some(message),

@@ -88,6 +88,7 @@ impl Driver for BusDriver {
         }
         let topics: Vec<_> = core.topics.iter().map(|entry| Arc::clone(entry.value())).collect();
         for topic in topics {
+            topic.forget(principal);
             for inbox in topic.inboxes(Some(principal)) {
                 core.end_subscription(&topic, &inbox, End::Detach);
             }

@@ -5,8 +5,8 @@ use std::fmt;
 use std::sync::Arc;
 
 use fak_abi::{
-    Act, Address, Admission, AgentHandle, ChannelKey, Charge, Cleared, Permit, Principal, Reason, Ref,
-    Refusal, ToolCall, Verdict,
+    Act, Address, Admission, AgentHandle, ChannelKey, Charge, Cleared, Pass, Permit, Principal, Reason, Ref,
+    Refusal, Tool, ToolCall, Verdict,
 };
 
 use crate::account::Account;
@@ -53,6 +53,8 @@ struct Place {
     account: Option<Arc<Account>>,
     /// Whether a topology has to be asked; a kernel's does not change.
     edges: bool,
+    /// Whether what is received is screened; a kernel's admitters do not change either.
+    screens: bool,
 }
 
 impl Endpoint {
@@ -60,7 +62,8 @@ impl Endpoint {
         let is_ours = core.link().is_some_and(|link| link.tag() == agent.tag());
         let account = if is_ours { core.account(agent.principal()) } else { None };
         let edges = agent.gate().has_edges();
-        Self(Arc::new(Place { core: Arc::clone(core), agent: agent.clone(), account, edges }))
+        let screens = core.host().is_none_or(|host| host.screens(Tool::Act(Act::Recv)));
+        Self(Arc::new(Place { core: Arc::clone(core), agent: agent.clone(), account, edges, screens }))
     }
 
     /// The agent that acts.
@@ -69,10 +72,12 @@ impl Endpoint {
         &self.0.agent
     }
 
+    #[inline]
     pub(crate) fn core(&self) -> &Arc<Core> {
         &self.0.core
     }
 
+    #[inline]
     pub(crate) fn me(&self) -> &Arc<Principal> {
         self.0.agent.principal()
     }
@@ -102,13 +107,31 @@ impl Endpoint {
         dead.iter().filter(|letter| Arc::ptr_eq(&letter.from, self.me())).cloned().collect()
     }
 
+    #[inline]
     pub(crate) fn has_edges(&self) -> bool {
         self.0.edges
     }
 
+    #[inline]
+    pub(crate) fn screens(&self) -> bool {
+        self.0.screens
+    }
+
     /// The account, once an act was admitted.
+    #[inline]
     pub(crate) fn account(&self) -> Option<&Arc<Account>> {
         self.0.account.as_ref()
+    }
+
+    /// Folds an act of which nothing may be left to settle. A refusal is counted already.
+    #[inline]
+    pub(crate) fn pass(&self, call: &ToolCall<'_>) -> Pass {
+        let (Some(_), Some(link)) = (&self.0.account, self.0.core.link()) else { return Pass::Closely };
+        let pass = self.0.agent.gate().pass(call, link.key());
+        if matches!(pass, Pass::Refuse(_)) {
+            self.0.core.deny();
+        }
+        pass
     }
 
     /// Folds an act. A refusal is counted and audited already.
@@ -156,6 +179,13 @@ impl Endpoint {
     /// Folds an act that needs nothing but the decision.
     pub(crate) fn decide<'a>(&'a self, call: &'a ToolCall<'a>) -> Result<Cleared<'a>, Verdict> {
         self.admit(call).and_then(|permit| self.charge(permit))
+    }
+
+    /// An act that passed is refused after all.
+    #[cold]
+    pub(crate) fn refuse_freely(&self, refusal: Refusal) -> Verdict {
+        self.0.core.deny();
+        Verdict::deny(refusal, GATE)
     }
 
     /// An act that was admitted is refused after all.

@@ -87,6 +87,8 @@ impl Endpoint {
                 };
                 let offer = Offer { from: account, route: None, body, recipient: owner.as_ref() };
                 let block = mailbox.would_block(&offer).filter(|_| act != Act::Publish)?;
+                // What has had its time stands in nobody's way.
+                let block = if self.made_room(mailbox, block) { mailbox.would_block(&offer)? } else { block };
                 let refusal = refusal_of(block);
                 Some((refusal, SITES.iter().find(|site| site.site() == refusal.site).copied()))
             }

@@ -1,4 +1,4 @@
-//! A route: one sender's way into one mailbox. It carries who sends and where to, so that a
+//! A route: one sender's way into one mailbox or topic. It carries who sends and where to, so that a
 //! queued message needs one count for both, and it tallies what the sender has queued there.
 
 use std::sync::Arc;
@@ -8,13 +8,13 @@ use fak_abi::{OwnedAddress, Principal};
 
 use crate::account::Account;
 
-/// See the module. What came in is written only under the mailbox's input lock, what went out
-/// only under its output lock, so both are plain stores.
+/// See the module. What came in is written only under the mailbox's input lock (the topic's), what
+/// went out only under its output lock, so both are plain stores; but for publications.
 #[derive(Debug)]
 pub(crate) struct Route {
     from: Arc<Principal>,
     to: Arc<OwnedAddress>,
-    /// Where the sender's bytes are accounted; `None` for what is not (copies, hand-overs).
+    /// Where the sender's bytes are accounted; `None` for what is not (answers).
     account: Option<Arc<Account>>,
     messages_in: AtomicU64,
     messages_out: AtomicU64,
@@ -26,6 +26,12 @@ pub(crate) struct Route {
 
 fn add(counter: &AtomicU64, n: u64) {
     counter.store(counter.load(Ordering::Relaxed).wrapping_add(n), Ordering::Relaxed);
+}
+
+/// What is between two counters. They wrap, and without a lock the second may be ahead for a moment.
+fn between(came: &AtomicU64, went: &AtomicU64) -> u64 {
+    let between = came.load(Ordering::Relaxed).wrapping_sub(went.load(Ordering::Relaxed));
+    if between > u64::MAX / 2 { 0 } else { between }
 }
 
 impl Route {
@@ -53,13 +59,15 @@ impl Route {
     }
 
     /// Messages of this route that are queued.
+    #[inline]
     pub(crate) fn queued(&self) -> u64 {
-        self.messages_in.load(Ordering::Relaxed).saturating_sub(self.messages_out.load(Ordering::Relaxed))
+        between(&self.messages_in, &self.messages_out)
     }
 
     /// Bytes of this route that are queued.
+    #[inline]
     pub(crate) fn queued_bytes(&self) -> u64 {
-        self.bytes_in.load(Ordering::Relaxed).saturating_sub(self.bytes_out.load(Ordering::Relaxed))
+        between(&self.bytes_in, &self.bytes_out)
     }
 
     pub(crate) fn allowance(&self) -> u64 {
@@ -93,6 +101,12 @@ impl Route {
     pub(crate) fn leave(&self, bytes: usize) {
         add(&self.messages_out, 1);
         add(&self.bytes_out, bytes as u64);
+    }
+
+    /// A publication went out of the last of its queues, which have no lock in common.
+    pub(crate) fn leave_shared(&self, bytes: usize) {
+        self.messages_out.fetch_add(1, Ordering::Relaxed);
+        self.bytes_out.fetch_add(bytes as u64, Ordering::Relaxed);
     }
 
     /// Under the output lock: a message that went out is back.

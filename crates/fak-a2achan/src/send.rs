@@ -5,7 +5,7 @@ use std::task::Waker;
 use std::time::Duration;
 
 use fak_abi::{
-    Act, Address, ChannelKey, Charge, Cleared, Id, Permit, Principal, Reason, Ref, Refusal, Rider, Sequence,
+    Act, Address, ChannelKey, Cleared, Id, Pass, Permit, Principal, Reason, Ref, Refusal, Rider, Sequence,
     SiteInfo, ToolCall, Verdict,
 };
 
@@ -14,7 +14,6 @@ use crate::endpoint::Endpoint;
 use crate::entry::Extra;
 use crate::idempotency::{Print, Recall};
 use crate::mailbox::{Block, Mailbox, Offer};
-use crate::message::Cause;
 use crate::route::Route;
 use crate::sites;
 
@@ -86,13 +85,13 @@ impl Endpoint {
         {
             return verdict;
         }
-        self.send_slowly(key, body)
+        self.send_closely(key, body, None)
     }
 
     #[cold]
-    pub(crate) fn send_slowly(&self, key: &ChannelKey, body: &Ref) -> Verdict {
+    pub(crate) fn send_closely(&self, key: &ChannelKey, body: &Ref, at_hand: AtHand<'_>) -> Verdict {
         let out = Outgoing { act: Act::Send, key, body, extra: None, idempotency: None, rider: None };
-        self.dispatch(out, None).0
+        self.dispatch(out, at_hand).0
     }
 
     /// Sends a message with more to say about it (§4.2, §4.13).
@@ -114,8 +113,8 @@ impl Endpoint {
         Outgoing { act: Act::Send, key, body, extra, idempotency, rider }
     }
 
-    /// The common case of a send: the mailbox is at hand and nobody has bound it. `None` says only
-    /// that a closer look is needed.
+    /// The common case of a send: the mailbox is at hand, nobody has bound it, and there is nothing
+    /// to settle. `None` says only that a closer look is needed.
     #[inline]
     pub(crate) fn send_plain(
         &self,
@@ -129,34 +128,22 @@ impl Endpoint {
             return None;
         }
         let call = ToolCall::new(self.agent(), Act::Send).args(body).address(Address::Channel(key));
-        let permit = match self.admit(&call) {
-            Ok(permit) => permit,
-            Err(verdict) => return Some(verdict),
+        let by = match self.pass(&call) {
+            Pass::Allow(by) => by,
+            Pass::Refuse(verdict) => return Some(verdict),
+            Pass::Closely => return None,
         };
-        let spot = Spot { mailbox, account, route, recipient: None };
-        if permit.counts() {
-            let out = Outgoing { act: Act::Send, key, body, extra: None, idempotency: None, rider: None };
-            return match self.place_counted(permit, &out, &spot, None, link.sequence()) {
-                Placing::Done(verdict, _) => Some(verdict),
-                Placing::Again => None,
-            };
-        }
-        let cleared = match permit.charge() {
-            Charge::Cleared(cleared) => cleared,
-            Charge::Refuse(verdict) => return Some(verdict),
-        };
-        let offer = spot.offer(cleared.transformed().unwrap_or(body));
+        let offer = Offer { from: account, route, body, recipient: None };
         match mailbox.offer(&offer, None, link.sequence()) {
-            Ok((seq, wake)) => {
-                let verdict = cleared.allow(seq);
+            Ok((_, wake)) => {
                 if let Some(waker) = wake {
                     waker.wake();
                 }
-                Some(verdict)
+                Some(Verdict::allow(by))
             }
             Err(block @ (Block::Move | Block::End)) if !self.is_final(block) => None,
             Err(block) if self.made_room(mailbox, block) => None,
-            Err(block) => Some(self.revoke(cleared, refusal_of(block))),
+            Err(block) => Some(self.refuse_freely(refusal_of(block))),
         }
     }
 
@@ -323,16 +310,15 @@ impl Endpoint {
         block != Block::Move && self.core().is_closed()
     }
 
-    /// What is in the way may have had its time: then it is buried, and trying again is of use.
+    /// What is in the way may have had its time: then it is buried, and trying again is of use (§4.10, §4.12).
     #[cold]
-    fn made_room(&self, mailbox: &Mailbox, block: Block) -> bool {
-        if !mailbox.is_timed() || !matches!(block, Block::Full | Block::Share | Block::Bytes) {
-            return false;
+    pub(crate) fn made_room(&self, mailbox: &Mailbox, block: Block) -> bool {
+        match block {
+            Block::Full | Block::Share => self.core().sweep(mailbox),
+            // Bytes count wherever they are queued.
+            Block::Bytes => self.account().is_some_and(|account| self.core().sweep_of(account)),
+            Block::End | Block::Move | Block::Unreadable => false,
         }
-        let purge = mailbox.expire(self.core().now());
-        let found = !purge.entries.is_empty();
-        self.core().bury(purge, Cause::Expire);
-        found
     }
 
     #[inline]

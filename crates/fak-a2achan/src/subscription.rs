@@ -1,22 +1,25 @@
-//! A subscription: the only way to its private inbox (§4.5). Ends when it is dropped.
+//! A subscription: the only way to its private inbox (§4.5). Ends when it is dropped. How a wait
+//! there goes is here, too; leased copies are in `lease`.
 
 use std::fmt;
 use std::sync::Arc;
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use dashmap::Entry as Place;
-use fak_abi::{Act, Address, ChannelKey, Outcome, Permit, Reason, Rider, ToolCall, Verdict, WakeUp};
+use fak_abi::{Act, Address, ChannelKey, Outcome, Permit, Reason, Rider, Tool, ToolCall, Verdict, WakeUp};
 
 use crate::config::Addressing;
 use crate::core::Core;
 use crate::delivery::{Delivery, End};
 use crate::endpoint::Endpoint;
 use crate::entry::Entry;
+use crate::lease::{Holder, LeasedMessage};
 use crate::message::{Cause, Message};
 use crate::recv::Incoming;
 use crate::send::refusal;
 use crate::sites;
-use crate::topic::{Inbox, Pulled, Topic};
+use crate::topic::{Inbox, Issue, Keep, Pulled, Settled, Taken, Topic};
 
 /// A subscription to a topic; see [`Endpoint::subscribe`]. Dropping it ends it.
 ///
@@ -49,7 +52,26 @@ pub struct Subscription {
     endpoint: Endpoint,
     topic: Arc<Topic>,
     inbox: Arc<Inbox>,
+    /// Whether anybody has a say in what enters its holder's context; a kernel's do not change.
+    screened: bool,
     open: bool,
+}
+
+/// How a copy is received.
+#[derive(Clone, Copy)]
+struct How<'a> {
+    act: Act,
+    rider: Option<&'a Rider>,
+    /// Under a guard, for that long (§4.4); `None` is as long as the bus says.
+    lease: Option<Option<Duration>>,
+}
+
+impl How<'_> {
+    const PLAIN: Self = Self { act: Act::Recv, rider: None, lease: None };
+
+    const fn leased(deadline: Option<Duration>) -> Self {
+        Self { act: Act::RecvLeased, rider: None, lease: Some(deadline) }
+    }
 }
 
 impl Endpoint {
@@ -88,13 +110,18 @@ impl Endpoint {
                     || account.mailboxes.take(account.limits().mailboxes))
                 .then(|| entry.insert(Arc::new(Topic::new(topic.clone())))),
             };
-            listed.map(|listed| (Arc::clone(&listed), listed.subscribe(self.me(), core.config.capacity)))
+            let capacity = core.config.capacity;
+            listed
+                .map(|listed| (Arc::clone(&listed), listed.subscribe(self.me(), capacity, self.has_edges())))
         };
         let Some((listed, inbox)) = added else {
             account.subscriptions.give();
             return Outcome::Refuse(self.revoke(cleared, refusal(Reason::RateLimited, sites::MAILBOXES)));
         };
-        let subscription = Subscription { endpoint: self.clone(), topic: listed, inbox, open: true };
+        let screens = |act| core.host().is_none_or(|host| host.screens(Tool::Act(act)));
+        let screened = screens(Act::Recv) || screens(Act::RecvLeased);
+        let subscription =
+            Subscription { endpoint: self.clone(), topic: listed, inbox, screened, open: true };
         if !self.me().is_attached() {
             // Detached meanwhile: the drop ends it.
             return Outcome::Refuse(self.revoke(cleared, refusal(Reason::DefaultDeny, sites::DETACHED)));
@@ -122,8 +149,17 @@ impl Core {
         }
     }
 
-    pub(crate) fn dead_copies(&self, copies: Vec<Arc<Entry>>, cause: Cause) {
-        self.dead_letters(copies.iter().map(|copy| copy.share()).collect(), cause);
+    pub(crate) fn dead_copies(&self, copies: Vec<Arc<Issue>>, cause: Cause) {
+        if !copies.is_empty() {
+            self.dead_letters(copies.iter().map(|copy| copy.entry().share()).collect(), cause);
+        }
+    }
+
+    /// Acts on what settling a copy came to; true if it was done.
+    pub(crate) fn settled(&self, settled: Settled) -> bool {
+        self.dead_copies(settled.worn, Cause::Wear);
+        settled.wake.into_iter().for_each(std::task::Waker::wake);
+        settled.done
     }
 }
 
@@ -136,7 +172,7 @@ impl Subscription {
 
     /// Receives the next copy if one is there: an act of `a2a.recv`, at the topic's address.
     pub fn try_recv(&mut self) -> Delivery {
-        self.attempt(None, None)
+        self.attempt(How::PLAIN, None).0
     }
 
     /// Waits for the next copy.
@@ -144,7 +180,7 @@ impl Subscription {
     /// # Cancel safety
     /// Dropping the future loses nothing: no copy has been taken.
     pub async fn recv(&mut self) -> Delivery {
-        self.recv_with(&Rider::default()).await
+        self.wait(How::PLAIN).await.0
     }
 
     /// Waits for the next copy until the rider's deadline, or until its switch is turned.
@@ -152,8 +188,41 @@ impl Subscription {
     /// # Cancel safety
     /// As [`Subscription::recv`].
     pub async fn recv_with(&mut self, rider: &Rider) -> Delivery {
+        self.wait(How { rider: Some(rider), ..How::PLAIN }).await.0
+    }
+
+    /// Receives the next copy under a guard if one is there (§4.4): it keeps its slot, and counts as
+    /// queued, until it is acknowledged. `deadline` is how long it stays this subscription's, by
+    /// default what the bus was set up with.
+    pub fn try_recv_leased(&mut self, deadline: Option<Duration>) -> Delivery<LeasedMessage> {
+        self.inbox.note_leases();
+        let (delivery, token) = self.attempt(How::leased(deadline), None);
+        self.guard(delivery, token, deadline)
+    }
+
+    /// Waits for the next copy under a guard (§4.4), until the rider's deadline.
+    ///
+    /// # Cancel safety
+    /// As [`Subscription::recv`].
+    pub async fn recv_leased(
+        &mut self,
+        deadline: Option<Duration>,
+        rider: Option<&Rider>,
+    ) -> Delivery<LeasedMessage> {
+        self.inbox.note_leases();
+        let (delivery, token) = self.wait(How { rider, ..How::leased(deadline) }).await;
+        self.guard(delivery, token, deadline)
+    }
+
+    fn guard(&self, delivery: Delivery, token: u64, deadline: Option<Duration>) -> Delivery<LeasedMessage> {
+        let Self { endpoint, inbox, .. } = self;
+        let holder = Some(Holder::Inbox(Arc::clone(inbox)));
+        endpoint.guarded(delivery, token, holder, &endpoint.terms(deadline))
+    }
+
+    async fn wait(&mut self, how: How<'_>) -> (Delivery, u64) {
         let mut wait = Pause { subscription: self, begun: false, timer: None };
-        std::future::poll_fn(|cx| wait.poll(rider, cx)).await
+        std::future::poll_fn(|cx| wait.poll(how, cx)).await
     }
 
     /// Ends the subscription: an act of `a2a.recv`. If it is refused, the subscription goes on.
@@ -177,22 +246,55 @@ impl Subscription {
         }
     }
 
-    /// A closer look: at the time, the end, and whether to wait.
-    #[cold]
-    fn look<'p>(
-        endpoint: &Endpoint,
-        inbox: &Inbox,
-        permit: Permit<'p>,
-        cx: Option<&Context<'_>>,
-    ) -> Result<((Arc<Entry>, u64), Permit<'p>), Delivery> {
-        let mut expired = Vec::new();
-        let core = endpoint.core();
-        let pulled = inbox.pull(|| core.now(), cx.map(Context::waker), &mut expired);
-        if !expired.is_empty() {
-            core.dead_copies(expired, Cause::Expire);
+    /// One attempt. With `cx`, a copy that comes later wakes it, and nothing is settled if there is
+    /// none. The token is that of a lease.
+    #[inline]
+    fn attempt(&self, how: How<'_>, cx: Option<&Context<'_>>) -> (Delivery, u64) {
+        let Self { endpoint, topic, inbox, .. } = self;
+        let address = Address::Channel(topic.key());
+        let incoming = Incoming { act: how.act, address, rider: how.rider, lease: None };
+        let call = incoming.call(endpoint);
+        let permit = match endpoint.admit(&call) {
+            Ok(permit) => permit,
+            Err(verdict) => return (Delivery::Refuse(verdict), 0),
+        };
+        // Nobody has a say after the fold: it can be taken for good.
+        let is_plain = how.lease.is_none() && !permit.counts() && !self.screened;
+        if is_plain && let Some((copy, missed)) = inbox.next() {
+            return match endpoint.charge(permit) {
+                Ok(cleared) => {
+                    let _ = cleared.allow(copy.entry().seq);
+                    (Delivery::Message(Message::shared(copy, endpoint.me(), (missed, 0))), 0)
+                }
+                Err(verdict) => (Delivery::Refuse(verdict), 0),
+            };
         }
-        Err(match pulled {
-            Pulled::Entry(entry, lost) => return Ok(((entry, lost), permit)),
+        self.look(how, is_plain, (&call, permit), cx)
+    }
+
+    /// A closer look: at the time, the end, who has a say, and whether to wait.
+    #[cold]
+    fn look(
+        &self,
+        how: How<'_>,
+        is_plain: bool,
+        (call, permit): (&ToolCall<'_>, Permit<'_>),
+        cx: Option<&Context<'_>>,
+    ) -> (Delivery, u64) {
+        let Self { endpoint, inbox, .. } = self;
+        let core = endpoint.core();
+        let keep = match how.lease {
+            Some(deadline) => Keep::Lease(endpoint.terms(deadline)),
+            None if is_plain => Keep::No,
+            None => Keep::Trial,
+        };
+        let now = inbox.is_timed().then(|| core.now());
+        let (mut expired, mut worn) = (Vec::new(), Vec::new());
+        let pulled = inbox.pull(keep, now, cx.map(Context::waker), (&mut expired, &mut worn));
+        core.dead_copies(expired, Cause::Expire);
+        core.dead_copies(worn, Cause::Wear);
+        let delivery = match pulled {
+            Pulled::Copy(taken) => return self.hand_over(how, taken, call, permit),
             Pulled::Nothing if cx.is_some() => Delivery::Empty,
             Pulled::Nothing => match endpoint.charge(permit) {
                 Ok(cleared) => {
@@ -205,46 +307,56 @@ impl Subscription {
             Pulled::End(_) => {
                 Delivery::Refuse(endpoint.refuse(permit, refusal(Reason::Misroute, sites::CLOSED)))
             }
-        })
+        };
+        (delivery, 0)
     }
 
-    /// One attempt. With `cx`, a copy that comes later wakes it, and nothing is settled if there is
-    /// none.
-    fn attempt(&mut self, rider: Option<&Rider>, cx: Option<&Context<'_>>) -> Delivery {
-        let Self { endpoint, topic, inbox, .. } = self;
-        let incoming =
-            Incoming { act: Act::Recv, address: Address::Channel(topic.key()), rider, lease: None };
-        let call = incoming.call(endpoint);
-        let mut permit = match endpoint.admit(&call) {
-            Ok(permit) => permit,
-            Err(verdict) => return Delivery::Refuse(verdict),
-        };
-        let (entry, lost) = match inbox.next() {
-            Some(next) => next,
-            None => match Self::look(endpoint, inbox, permit, cx) {
-                Ok((next, kept)) => {
-                    permit = kept;
-                    next
-                }
-                Err(delivery) => return delivery,
-            },
-        };
-        if let Some(by) = endpoint.screen(&call, &entry) {
-            if !inbox.held() {
-                let mut past = endpoint.core().past.lock();
-                (past.received, past.held) = (past.received - 1, past.held + 1);
+    /// What was taken is handed over, held, or put back (§4.4). It keeps its slot while rungs' code
+    /// runs.
+    fn hand_over(
+        &self,
+        how: How<'_>,
+        taken: Taken,
+        call: &ToolCall<'_>,
+        permit: Permit<'_>,
+    ) -> (Delivery, u64) {
+        let Self { endpoint, inbox, .. } = self;
+        let (core, Taken { copy, missed, returns, token }) = (endpoint.core(), taken);
+        let refuse = |permit, site| (Delivery::Refuse(endpoint.refuse(permit, site)), 0);
+        let mut slot = None;
+        if how.lease.is_some() {
+            let account = endpoint.account();
+            if !account.is_some_and(|account| account.leases.take(account.limits().leases)) {
+                core.settled(inbox.give_back(token, false));
+                return refuse(permit, refusal(Reason::RateLimited, sites::LEASES));
+            }
+            slot = account;
+        }
+        let give_slot = || slot.into_iter().for_each(|account| account.leases.give());
+        let entry: &Entry = copy.entry();
+        if self.screened
+            && let Some(by) = endpoint.screen(call, entry)
+        {
+            give_slot();
+            if !inbox.hold(token) {
+                return refuse(permit, refusal(Reason::Misroute, sites::CLOSED));
             }
             let verdict = permit.hold(by, entry.seq);
-            return Delivery::Hold(endpoint.hold(entry.share(), call.target(), verdict));
+            return (Delivery::Hold(endpoint.hold(entry.share(), call.target(), verdict)), 0);
         }
         match endpoint.charge(permit) {
+            // The subscription ended while rungs counted: it is a dead letter.
+            Ok(cleared) if how.lease.is_none() && token != 0 && !inbox.receive(token) => {
+                (Delivery::Refuse(endpoint.revoke(cleared, refusal(Reason::Misroute, sites::CLOSED))), 0)
+            }
             Ok(cleared) => {
                 let _ = cleared.allow(entry.seq);
-                Delivery::Message(Message::shared(entry, endpoint.me(), lost))
+                (Delivery::Message(Message::shared(copy, endpoint.me(), (missed, returns))), token)
             }
             Err(verdict) => {
-                inbox.put_back(entry, lost);
-                Delivery::Refuse(verdict)
+                give_slot();
+                core.settled(inbox.give_back(token, false));
+                (Delivery::Refuse(verdict), 0)
             }
         }
     }
@@ -272,36 +384,38 @@ struct Pause<'a> {
 }
 
 impl Pause<'_> {
-    fn poll(&mut self, rider: &Rider, cx: &mut Context<'_>) -> Poll<Delivery> {
+    fn poll(&mut self, how: How<'_>, cx: &mut Context<'_>) -> Poll<(Delivery, u64)> {
         let endpoint = self.subscription.endpoint.clone();
+        let deadline = how.rider.and_then(|rider| rider.deadline);
         if self.begun {
+            let cancel = how.rider.and_then(|rider| rider.cancel.as_ref());
             let end = if !endpoint.me().is_attached() {
                 Some(End::Detach)
-            } else if rider.cancel.as_ref().is_some_and(fak_abi::Cancel::is_cancelled) {
+            } else if cancel.is_some_and(fak_abi::Cancel::is_cancelled) {
                 Some(End::Cancel)
-            } else if rider.deadline.is_some_and(|deadline| endpoint.core().now() >= deadline) {
+            } else if deadline.is_some_and(|deadline| endpoint.core().now() >= deadline) {
                 Some(End::Timeout)
             } else {
                 None
             };
             if let Some(end) = end {
-                return Poll::Ready(Delivery::End(end));
+                return Poll::Ready((Delivery::End(end), 0));
             }
         }
-        let delivery = self.subscription.attempt(Some(rider), Some(cx));
+        let (delivery, token) = self.subscription.attempt(how, Some(cx));
         if !delivery.is_empty() {
-            return Poll::Ready(delivery);
+            return Poll::Ready((delivery, token));
         }
         if !self.begun
             && let Some(account) = endpoint.account()
         {
             if !account.waits.take(account.limits().waits) {
-                return Poll::Ready(self.too_many());
+                return Poll::Ready((self.too_many(how.act), 0));
             }
             self.begun = true;
         }
         // Anew at each poll: the task that waits may have changed since the last.
-        if let Some(deadline) = rider.deadline
+        if let Some(deadline) = deadline
             && let Some(link) = endpoint.core().link()
         {
             self.timer = Some(link.timer().wake_at(deadline, cx.waker().clone()));
@@ -309,9 +423,9 @@ impl Pause<'_> {
         Poll::Pending
     }
 
-    fn too_many(&self) -> Delivery {
+    fn too_many(&self, act: Act) -> Delivery {
         let Subscription { endpoint, topic, .. } = &*self.subscription;
-        let call = ToolCall::new(endpoint.agent(), Act::Recv).address(Address::Channel(topic.key()));
+        let call = ToolCall::new(endpoint.agent(), act).address(Address::Channel(topic.key()));
         Delivery::Refuse(match endpoint.admit(&call) {
             Ok(permit) => endpoint.refuse(permit, refusal(Reason::RateLimited, sites::WAITS)),
             Err(verdict) => verdict,

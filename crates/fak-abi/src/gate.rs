@@ -37,6 +37,10 @@ pub trait Gate: Send + Sync {
     /// entries for acts that never happened.
     fn admit<'a>(&'a self, call: &'a ToolCall<'a>, layer: &LayerKey) -> Admission<'a>;
 
+    /// As [`Gate::admit`] where nothing needs settling: nobody keeps books, no rung counts and the
+    /// opinions are the common ones. Then there is no permit to carry about.
+    fn pass(&self, call: &ToolCall<'_>, layer: &LayerKey) -> Pass;
+
     /// Decides and, if allowed, enqueues for the tool's engine (§3.3). Never blocks.
     fn submit(&self, call: &ToolCall<'_>) -> Ticket;
 
@@ -194,6 +198,17 @@ pub enum Admission<'a> {
     Permit(Permit<'a>),
     /// It is refused, and the refusal is audited already.
     Refuse(Verdict),
+}
+
+/// What [`Gate::pass`] answers.
+#[must_use]
+pub enum Pass {
+    /// Every rung is content, and nothing is left to settle. The rung that allowed it.
+    Allow(RungName),
+    /// It is refused.
+    Refuse(Verdict),
+    /// There is more to it: ask [`Gate::admit`]. Nothing was counted or written.
+    Closely,
 }
 
 /// The kernel's side of a permit. Reachable only through one.

@@ -267,9 +267,18 @@ impl Kernel {
         (Refusal::new(reason, site.site()), by)
     }
 
-    /// What a walk amounts to, with what a transform asks for besides.
+    /// What the rungs of `chain` come to.
+    pub(crate) fn judged(&self, chain: &Chain, call: &ToolCall<'_>) -> Judged {
+        let mut rest = Walk::Nobody;
+        match walk(chain, call, &self.desk(), &mut rest) {
+            Some(rung) => Ok((rung.name, None)),
+            None => self.conclude(rest, chain, call),
+        }
+    }
+
+    /// What a walk amounts to that was no plain allow, with what a transform asks for besides.
     pub(crate) fn conclude(&self, walk: Walk, chain: &Chain, call: &ToolCall<'_>) -> Judged {
-        match conclude(walk, chain, call, &self.witnesses) {
+        match conclude(walk, chain, call, &self.desk(), &self.witnesses) {
             Folded::Allow(by) => Ok((by, None)),
             Folded::Deny(refusal, by) => Err((refusal, by)),
             Folded::Panic(by) => Err(self.panicked(by)),
@@ -331,13 +340,13 @@ impl Kernel {
             return Admission::Refuse(self.refused(call, (refusal, by), seq, slot));
         };
         let needs = Needs { counts: chain.counts, observed: self.observed };
-        match walk(chain, call, &self.desk()) {
-            Walk::Allow(by) => Admission::Permit(Permit::new(self, call, by, needs, slot)),
-            Walk::Deny(refusal, by) => Admission::Refuse(self.refused(call, (refusal, by), seq, slot)),
-            rest => match self.conclude(rest, chain, call) {
-                Ok((by, args)) => Admission::Permit(Permit::new(self, call, by, needs, slot).transform(args)),
-                Err((refusal, by)) => Admission::Refuse(self.refused(call, (refusal, by), seq, slot)),
-            },
+        let mut rest = Walk::Nobody;
+        if let Some(rung) = walk(chain, call, &self.desk(), &mut rest) {
+            return Admission::Permit(Permit::new(self, call, rung.name, needs, slot));
+        }
+        match self.conclude(rest, chain, call) {
+            Ok((by, args)) => Admission::Permit(Permit::new(self, call, by, needs, slot).transform(args)),
+            Err((refusal, by)) => Admission::Refuse(self.refused(call, (refusal, by), seq, slot)),
         }
     }
 

@@ -19,6 +19,7 @@ use std::path::PathBuf;
 use serde::Serialize;
 
 use crate::{
+    api,
     cargo::{self, Place, Program},
     error::TaskError,
     examples, fixtures, layering, out,
@@ -54,6 +55,7 @@ struct Whole {
 pub(crate) fn run(repo: &Repo, options: &Options) -> Result<bool, TaskError> {
     let mut checks =
         vec![layering::check(repo)?, tidy::check(repo)?, schemas::check(repo)?, fixtures::check(repo)?];
+    checks.push(api::check(repo, &api::Options::default())?);
     checks.push(examples::check(repo, &examples::Options::default())?);
 
     let mut report = Report::new("scenarios");

@@ -122,7 +122,11 @@ impl Endpoint {
             recipient: Some(to.principal()),
         };
         let bytes = offer.body.len();
-        let route = match inbox.reserve(&offer) {
+        let reserved = match inbox.reserve(&offer) {
+            Err(block) if self.made_room(&inbox, block) => inbox.reserve(&offer),
+            reserved => reserved,
+        };
+        let route = match reserved {
             Ok(route) => route,
             Err(block) => return (self.refuse(permit, refusal_of(block)), 0),
         };

@@ -84,7 +84,7 @@ impl<L: Locks> Mailbox<L> {
         let mut purge = Purge::default();
         let mut out = self.output.lock.lock();
         let mut input = self.input.lock();
-        input.drain_into(&mut out);
+        self.drain(&mut input, &mut out);
         self.purge(&mut out, |entry| entry.is_expired(now), &mut purge);
         purge
     }
@@ -112,7 +112,7 @@ impl<L: Locks> Mailbox<L> {
         input.binder = Some(Arc::clone(who));
         input.binding += 1;
         self.sync_guard(&input, &mut out);
-        input.drain_into(&mut out);
+        self.drain(&mut input, &mut out);
         self.purge(&mut out, |entry| !entry.body.would_flow_to(who), &mut purge);
         (Bind::Bound(input.binding), purge)
     }
@@ -133,7 +133,7 @@ impl<L: Locks> Mailbox<L> {
         input.epoch += 1;
         input.rouse_all(&mut purge.wakes);
         self.sync_guard(&input, &mut out);
-        input.drain_into(&mut out);
+        self.drain(&mut input, &mut out);
         self.purge_all(&mut out, &mut purge);
         Ok(purge)
     }
@@ -153,7 +153,7 @@ impl<L: Locks> Mailbox<L> {
         input.epoch += 1;
         input.rouse_all(&mut purge.wakes);
         self.sync_guard(&input, &mut out);
-        input.drain_into(&mut out);
+        self.drain(&mut input, &mut out);
         self.purge(&mut out, |entry| !entry.body.would_flow_to(who), &mut purge);
         purge
     }
@@ -175,7 +175,7 @@ impl<L: Locks> Mailbox<L> {
             input.reserved_for = None;
         }
         self.sync_guard(&input, &mut out);
-        input.drain_into(&mut out);
+        self.drain(&mut input, &mut out);
         if bound {
             self.purge_all(&mut out, &mut purge);
         } else {
@@ -209,7 +209,7 @@ impl<L: Locks> Mailbox<L> {
         }
         input.end = Some(end);
         input.rouse_all(&mut purge.wakes);
-        input.drain_into(&mut out);
+        self.drain(&mut input, &mut out);
         self.purge_all(&mut out, &mut purge);
         while let Some(waiter) = out.space.pop_front() {
             purge.wakes.push(waiter.into_waker());

@@ -69,6 +69,7 @@ impl Input {
         at.is_some_and(|at| self.waiters.remove(at).is_some())
     }
 
+    #[inline]
     pub(super) fn enlist(&mut self, reader: &Arc<Principal>, state: &mut WaitState, waker: &Waker) {
         let id = self.next_waiter;
         self.next_waiter += 1;
@@ -97,7 +98,7 @@ impl<L: Locks> Mailbox<L> {
             if let Some(id) = state.id.take() {
                 state.woken |= !input.unlist(id);
             }
-            let queued = !out.queue.is_empty() || !input.queue.is_empty();
+            let queued = !out.queue.is_empty() || !input.is_empty();
             if std::mem::take(&mut state.woken) && queued { input.pass_on() } else { None }
         };
         if let Some(waker) = wake {
@@ -119,6 +120,7 @@ impl<L: Locks> Mailbox<L> {
         if !free {
             let id = out.next_token;
             out.next_token += 1;
+            input.crowded = true;
             out.space.push_back(SpaceWaiter { id, route, waker: waker.clone() });
             wait.id = Some(id);
             wait.begun = true;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use fak_a2achan::{BusConfig, Delivery, End, SendOptions};
-use fak_abi::{Cancel, Capability, Edges, Principal, PrincipalSpec, Reason, Rider};
+use fak_abi::{Act, Cancel, Capability, Edges, Principal, PrincipalSpec, Reason, Rider};
 use fak_adjudicate::Rank;
 
 use crate::support::*;
@@ -104,6 +104,42 @@ fn held_copies_of_a_publication_count() {
     let stats = world.bus.stats();
     assert_eq!((stats.sent, stats.held), (1, 1));
     assert!(stats.is_conserved());
+}
+
+/// §4.10, §4.12: from its deadline on a message counts for nothing, wherever it is queued and whether or not anybody has
+/// looked there since.
+#[test]
+fn what_has_had_its_time_takes_none_of_its_senders_bytes() {
+    let config = BusConfig {
+        limits: fak_a2achan::Limits { queued_bytes: 100, ..fak_a2achan::Limits::default() },
+        ..BusConfig::default()
+    };
+    for counted in [false, true] {
+        let meter = Arc::new(Meter { limit: 100, ..Meter::default() });
+        let world = World::with(
+            config.clone(),
+            |builder| {
+                if counted { builder.rung(Rank(0), meter) } else { builder }
+            },
+        );
+        let (alpha, _bravo) = (world.agent("alpha"), world.agent("bravo"));
+        let (body, small) = (shared(&alpha, &"x".repeat(50)), shared(&alpha, "y"));
+        let options = SendOptions { ttl: Some(Duration::from_millis(5)), ..SendOptions::default() };
+        let [one, two, three] = ["in_kernel:one", "in_kernel:two", "in_kernel:three"].map(key);
+        allowed(&alpha.send_with(&one, &body, &options));
+        allowed(&alpha.send(&two, &body));
+        allowed(&alpha.send(&three, &shared(&alpha, "")));
+        world.clock.advance(Duration::from_millis(4));
+        denied(&alpha.send(&three, &small), Reason::RateLimited, "a2achan/bytes");
+        world.clock.advance(Duration::from_millis(1));
+        // Explaining says so too; without it, the send itself finds out.
+        assert!(!counted || alpha.explain(Act::Send, &three, Some(&small)).verdict.is_allow());
+        allowed(&alpha.send(&three, &body));
+        denied(&alpha.send(&three, &small), Reason::RateLimited, "a2achan/bytes");
+        let stats = world.bus.stats();
+        assert_eq!((stats.sent, stats.dead, stats.queued), (4, 1, 3));
+        assert!(stats.is_conserved());
+    }
 }
 
 /// §2.5, §4.2: what a deadline or a cancellation ends, and what a time to live does.

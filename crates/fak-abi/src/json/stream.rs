@@ -237,6 +237,23 @@ impl<R: Read> Stream<R> {
         })
     }
 
+    /// What comes next, at least so many bytes of it if the input has them: for a caller that knows by its shape where the
+    /// value ends, so that it need not be measured first. [`Stream::pass`] says where.
+    ///
+    /// # Errors
+    /// If the reader fails.
+    pub fn ahead(&mut self, least: usize) -> Result<&[u8], StreamError> {
+        self.peek()?;
+        while self.buffer.len() - self.start < least && self.fill()? {}
+        Ok(self.buffer.get(self.start..).unwrap_or_default())
+    }
+
+    /// Passes the value that comes next, which is the first `length` bytes of what [`Stream::ahead`] returned last. That they
+    /// are one value, whole and within the limits, is the caller's to know.
+    pub fn pass(&mut self, length: usize) {
+        self.pending = length.min(self.buffer.len() - self.start);
+    }
+
     /// Checks that nothing follows.
     ///
     /// # Errors
@@ -488,6 +505,23 @@ mod tests {
                 other => panic!("{other:?}"),
             }
         }
+    }
+
+    #[test]
+    fn a_value_whose_end_is_known_is_passed() {
+        let mut stream = Stream::new(Drip(b"[ {\"a\":1} , 2]"), Limits { bytes: 64, nesting: 8 });
+        stream.begin_array().unwrap();
+        assert!(stream.next_element().unwrap());
+        assert!(stream.ahead(7).unwrap().starts_with(b"{\"a\":1}"));
+        stream.pass(7);
+        assert_eq!(stream.offset(), 9);
+        assert!(stream.next_element().unwrap());
+        assert_eq!(stream.ahead(100).unwrap(), b"2]");
+        assert_eq!(stream.capture().unwrap().text(), b"2");
+        assert!(!stream.next_element().unwrap());
+        assert_eq!(stream.ahead(1).unwrap(), b"");
+        stream.pass(1);
+        stream.end().unwrap();
     }
 
     #[test]

@@ -11,6 +11,9 @@ use super::canonical::{self, Carry};
 use super::{JOURNAL_SCHEMA, JournalError, JournalPlace, JournalSummary};
 use crate::envelope::{Envelope as _, Hash, Limits, MergeVerdict, Record, TaskEvent, TaskId};
 
+/// How much longer than the one before a record may be and still be read in one go.
+const LITTLE_MORE: usize = 4 << 10;
+
 /// A record as far as verifying needs it.
 pub(super) struct Checked {
     pub(super) task_id: TaskId,
@@ -327,11 +330,23 @@ impl<'l, R: Read> Walk<'l, R> {
         }
     }
 
-    /// Captures a record and digests it, by its own bytes if they are canonical.
+    /// Reads a record and digests it, by its own bytes if they are canonical.
     fn record(&mut self, member: &'static str) -> Result<Checked, JournalError> {
-        let captured = self.stream.capture()?;
         self.scratch.clear();
-        if let Some(checked) = canonical::record(captured.text(), &self.text, &mut self.carry, self.limits) {
+        // Most records are the one before and a little more. Read by its shape, it need not be measured first.
+        let ahead = self.stream.ahead(self.text.len() + LITTLE_MORE)?;
+        let seen = ahead.len();
+        if let Some((checked, length)) = canonical::record(ahead, &self.text, &mut self.carry, self.limits) {
+            self.text.clear();
+            self.text.extend_from_slice(ahead.get(..length).unwrap_or_default());
+            self.stream.pass(length);
+            return Ok(checked);
+        }
+        let captured = self.stream.capture()?;
+        if captured.text().len() > seen
+            && let Some((checked, _)) =
+                canonical::record(captured.text(), &self.text, &mut self.carry, self.limits)
+        {
             self.text.clear();
             self.text.extend_from_slice(captured.text());
             return Ok(checked);

@@ -54,14 +54,13 @@ impl Model {
         all.filter(|msg| msg.from == who).map(|msg| msg.body.text.len() as u64).sum()
     }
 
-    /// Rows 8 and 10 of §4.3; what has had its time takes no place.
+    /// Rows 8 and 10 of §4.3; what has had its time takes no place and none of its sender's bytes, wherever it is.
     pub(super) fn find_place(&mut self, key: &Key, who: Who, body: &Body) -> Result<(), Reason> {
         let found = self.has_place(key, who, body);
         if found != Err(Reason::RateLimited) {
             return found;
         }
-        let now = self.now;
-        self.purge(key, "expired", |_, msg| msg.expires.is_some_and(|at| now >= at));
+        self.sweep();
         self.has_place(key, who, body)
     }
 
