@@ -26,7 +26,10 @@ pub(crate) fn check(repo: &Repo, options: &Options) -> Result<Report, TaskError>
     let mut report = Report::new("api");
     let metadata = cargo::metadata(repo)?;
     let mut crates = 0;
-    for package in metadata.workspace_packages() {
+    // What is not published promises nobody anything.
+    let published =
+        |package: &&cargo_metadata::Package| package.publish.as_ref().is_none_or(|to| !to.is_empty());
+    for package in metadata.workspace_packages().into_iter().filter(published) {
         let Some(library) = package.targets.iter().find(|target| target.is_lib()) else { continue };
         crates += 1;
         let found = match listing(&package.name, library.src_path.as_std_path())? {
