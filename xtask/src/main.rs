@@ -23,7 +23,7 @@ mod tidy;
 
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory as _, Parser, Subcommand};
 
 use self::{error::TaskError, repo::Repo, report::Report};
 
@@ -51,6 +51,8 @@ enum Task {
     Api(api::Options),
     /// All of the above, every scenario, the documents and the clause table
     Conformance(conformance::Options),
+    /// Write the lines of the documents that say what bears witness to a clause or an incident
+    Witnesses,
     /// Each crate by itself builds with every set of its features
     Powerset,
     /// Random acts on a deterministic scheduler, against naive models of the protocol
@@ -80,6 +82,11 @@ fn main() -> ExitCode {
     }
 }
 
+/// The names of the tasks.
+fn tasks() -> Vec<String> {
+    Cli::command().get_subcommands().map(|task| task.get_name().to_owned()).collect()
+}
+
 /// Performs one task; `false` means that it found something to mend.
 fn run(task: Task) -> Result<bool, TaskError> {
     let repo = Repo::locate()?;
@@ -89,6 +96,7 @@ fn run(task: Task) -> Result<bool, TaskError> {
         Task::Schemas => schemas::check(&repo)?,
         Task::Fixtures => fixtures::check(&repo)?,
         Task::Examples(options) => examples::check(&repo, &options)?,
+        Task::Witnesses => conformance::write_witnesses(&repo)?,
         Task::Api(options) => api::check(&repo, &options)?,
         Task::Powerset => powerset::check(&repo)?,
         Task::Conformance(options) => return conformance::run(&repo, &options),

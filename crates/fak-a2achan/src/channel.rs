@@ -17,6 +17,30 @@ use crate::send::{Outgoing, SendOptions, refusal};
 use crate::sites;
 
 /// A channel at hand; see [`Endpoint::channel`].
+///
+/// ```
+/// # use fak_a2achan::{Bus, BusConfig};
+/// # use fak_abi::{Capability::*, ChannelKey, Id, Locale, PrincipalSpec, ShareScope};
+/// # use fak_adjudicate::Kernel;
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let bus = Bus::new(BusConfig::default())?;
+/// # let kernel = Kernel::builder().driver(bus.driver()).build()?;
+/// # let attach = |name: &str| -> Result<_, Box<dyn std::error::Error>> {
+/// #     let spec = PrincipalSpec::agent(Id::new(name)?).fleet(Id::new("crew")?);
+/// #     Ok(kernel.attach(spec.caps([A2aSend, A2aRecv, RefWiden]))?)
+/// # };
+/// # let (alpha, bravo) = (attach("alpha")?, attach("bravo")?);
+/// # let work = ChannelKey::new(Locale::InKernel, "work")?;
+/// # let order = alpha.widen(&alpha.mint("build"), ShareScope::Fleet).allowed().ok_or("refused")?;
+/// // Mailbox and lookups are found once, for a key that is used often.
+/// let channel = bus.endpoint(&alpha).channel(&work);
+/// for _ in 0..3 {
+///     assert!(channel.send(&order).is_allow());
+/// }
+/// assert_eq!(bus.stats().queued, 3);
+/// # Ok(())
+/// # }
+/// ```
 pub struct Channel {
     endpoint: Endpoint,
     key: ChannelKey,

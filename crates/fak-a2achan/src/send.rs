@@ -18,6 +18,34 @@ use crate::route::Route;
 use crate::sites;
 
 /// What a send may ask for beyond delivery.
+///
+/// ```
+/// # use fak_a2achan::{Bus, BusConfig};
+/// # use fak_abi::{Capability::*, ChannelKey, Id, Locale, PrincipalSpec, ShareScope};
+/// # use fak_adjudicate::Kernel;
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let bus = Bus::new(BusConfig::default())?;
+/// # let kernel = Kernel::builder().driver(bus.driver()).build()?;
+/// # let attach = |name: &str| -> Result<_, Box<dyn std::error::Error>> {
+/// #     let spec = PrincipalSpec::agent(Id::new(name)?).fleet(Id::new("crew")?);
+/// #     Ok(kernel.attach(spec.caps([A2aSend, A2aRecv, RefWiden]))?)
+/// # };
+/// # let (alpha, bravo) = (attach("alpha")?, attach("bravo")?);
+/// # let work = ChannelKey::new(Locale::InKernel, "work")?;
+/// # let order = alpha.widen(&alpha.mint("build"), ShareScope::Fleet).allowed().ok_or("refused")?;
+/// use fak_a2achan::SendOptions;
+/// use std::time::Duration;
+///
+/// // A retry with the same key is answered with the first outcome and delivered once.
+/// let key = Id::new("order-7")?;
+/// let once = SendOptions { idempotency: Some(&key), ttl: Some(Duration::from_secs(60)), ..SendOptions::default() };
+/// for _ in 0..2 {
+///     assert!(bus.endpoint(&alpha).send_with(&work, &order, &once).is_allow());
+/// }
+/// assert_eq!(bus.stats().sent, 1);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug, Clone, Default)]
 pub struct SendOptions<'a> {
     /// Makes a repetition of this very act return the first outcome (§4.13).
