@@ -72,7 +72,7 @@ impl Driver for BusDriver {
             core.bury(inbox.end(End::Detach), Cause::End(End::Detach));
             core.retire(&inbox);
         }
-        core.end_requests(&account.open_requests(), End::Detach);
+        core.end_requests(&account.close_answers(), End::Detach);
         *core.past.lock() += account.tally();
         core.book.lock().forget(principal);
         core.windows.retain(|_, minter| !Arc::ptr_eq(minter, principal));
