@@ -243,7 +243,9 @@ impl PendingReply {
 impl Drop for PendingReply {
     fn drop(&mut self) {
         let core = self.endpoint.core();
-        core.dead_letters(self.slot.close(End::Cancel).into_iter().collect(), Cause::Late);
+        if let Some(late) = self.slot.close(End::Cancel) {
+            core.dead_letters(vec![late], Cause::Late);
+        }
         core.stop_blocking(&self.slot);
         if let Some(account) = self.endpoint.account() {
             account.settle_answer(self.place);
