@@ -71,11 +71,19 @@ impl Answers {
     }
 }
 
+/// The ways of a principal into mailboxes and topics.
+#[derive(Default)]
+struct Routes {
+    all: Vec<Weak<Route>>,
+    /// The allowances of all of them, and of some that are gone since they were last added up.
+    granted: u64,
+}
+
 /// See the module.
 pub(crate) struct Account {
     principal: Arc<Principal>,
     limits: Limits,
-    routes: Mutex<Vec<Weak<Route>>>,
+    routes: Mutex<Routes>,
     inboxes: Mutex<Inboxes>,
     answers: Mutex<Answers>,
     pub(crate) mailboxes: Quota,
@@ -195,16 +203,16 @@ impl Account {
     /// A route that this account answers for.
     pub(crate) fn adopt(&self, route: &Arc<Route>) {
         let mut routes = self.routes.lock();
-        if routes.len() == routes.capacity() {
-            routes.retain(|route| route.strong_count() > 0);
+        if routes.all.len() == routes.all.capacity() {
+            routes.all.retain(|route| route.strong_count() > 0);
         }
-        routes.push(Arc::downgrade(route));
+        routes.all.push(Arc::downgrade(route));
     }
 
     /// The keys at which something of this principal is queued.
     pub(crate) fn queued_at(&self) -> Vec<ChannelKey> {
         let routes = self.routes.lock();
-        let full = routes.iter().filter_map(Weak::upgrade).filter(|route| route.queued() > 0);
+        let full = routes.all.iter().filter_map(Weak::upgrade).filter(|route| route.queued() > 0);
         let key = |route: Arc<Route>| match route.to() {
             OwnedAddress::Channel(key) => Some(key.clone()),
             _ => None,
@@ -213,28 +221,41 @@ impl Account {
     }
 
     /// Lets `route` queue `bytes` more, if all routes together stay within the limit. Hands out
-    /// allowances in chunks, so that this is asked rarely; takes unused ones back when short.
+    /// allowances in chunks, so that this is asked rarely, and so small ones that they leave most of
+    /// the limit however many routes there are; only when it is short are all of them looked at, and
+    /// what they do not use taken back.
     pub(crate) fn allow(&self, route: &Route, bytes: u64) -> bool {
         let limit = self.limits.queued_bytes;
         let needed = route.queued_bytes().saturating_add(bytes);
-        let routes = self.routes.lock();
-        let live = || routes.iter().filter_map(Weak::upgrade);
-        let others = |sum: u64| sum.saturating_sub(route.allowance());
-        let generous = needed.saturating_add(limit / 1024);
-        let granted = live().fold(0_u64, |sum, route| sum.saturating_add(route.allowance()));
-        if others(granted).saturating_add(generous) <= limit {
-            route.set_allowance(generous);
+        let mut routes = self.routes.lock();
+        let chunk = limit / 8 / (routes.all.len() as u64).max(128);
+        if routes.grant(route, needed.saturating_add(chunk), limit) {
             return true;
         }
-        let used = live().fold(0_u64, |sum, route| {
+        routes.take_back();
+        routes.grant(route, needed, limit)
+    }
+}
+
+impl Routes {
+    /// Makes the allowance of `route` so many bytes, if all of them together are within the limit.
+    fn grant(&mut self, route: &Route, bytes: u64, limit: u64) -> bool {
+        let others = self.granted.saturating_sub(route.allowance());
+        let granted = others.saturating_add(bytes);
+        let fits = granted <= limit;
+        if fits {
+            route.set_allowance(bytes);
+            self.granted = granted;
+        }
+        fits
+    }
+
+    /// Leaves every route what it uses.
+    fn take_back(&mut self) {
+        self.granted = self.all.iter().filter_map(Weak::upgrade).fold(0, |sum, route| {
             route.set_allowance(route.queued_bytes());
             sum.saturating_add(route.allowance())
         });
-        let fits = others(used).saturating_add(needed) <= limit;
-        if fits {
-            route.set_allowance(needed);
-        }
-        fits
     }
 }
 

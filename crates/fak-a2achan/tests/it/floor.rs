@@ -226,6 +226,25 @@ fn limits_of_one_principal_leave_others_alone() {
     Hand::new(alpha.recv(&at)).pending();
 }
 
+/// §4.12: what one principal may queue is the limit to the byte, over however many mailboxes, also after they were used and
+/// emptied.
+#[test]
+fn many_mailboxes_share_the_limit_to_the_byte() {
+    const KEYS: usize = 600;
+    let limits = Limits { queued_bytes: 10_000, ..Limits::default() };
+    let world = World::with(BusConfig { limits, ..BusConfig::default() }, |b| b);
+    let (alpha, bravo) = (world.agent("alpha"), world.agent("bravo"));
+    let body = shared(&alpha, "1234567");
+    let keys: Vec<_> = (0..KEYS).map(|n| key(&format!("in_kernel:{n}"))).collect();
+    for _ in 0..2 {
+        let sent = keys.iter().cycle().take(4 * KEYS).filter(|key| alpha.send(key, &body).is_allow()).count();
+        assert_eq!(sent, 10_000 / 7);
+        let received =
+            keys.iter().cycle().take(4 * KEYS).filter_map(|key| bravo.try_recv(key).message()).count();
+        assert_eq!(received, sent);
+    }
+}
+
 /// Rungs that count see each act once, and what does not happen is taken back.
 #[test]
 fn counting_rungs_count_what_happens() {
