@@ -35,7 +35,7 @@ impl Endpoint {
         }
         match self.pass(&incoming.call(self)) {
             Pass::Allow(_) => match self.glance(mailbox, state, cx) {
-                Quick::Entry(entry, wake) => Poll::Ready((self.hand_over_freely(entry, wake), 0)),
+                Quick::Entry(entry, wake) => Poll::Ready((self.hand_over_freely(mailbox, entry, wake), 0)),
                 Quick::Empty => self.go_on(mailbox, incoming, state, cx).unwrap_or_else(|refusal| {
                     Poll::Ready((Delivery::Refuse(self.refuse_freely(refusal)), 0))
                 }),
