@@ -14,6 +14,30 @@ use crate::send::refusal;
 use crate::sites;
 
 /// A bound key. Dropping it unbinds the key, unless it is [kept](Binding::keep).
+///
+/// ```
+/// # use fak_a2achan::{Bus, BusConfig};
+/// # use fak_abi::{Capability::*, ChannelKey, Id, Locale, PrincipalSpec, ShareScope};
+/// # use fak_adjudicate::Kernel;
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let bus = Bus::new(BusConfig::default())?;
+/// # let kernel = Kernel::builder().driver(bus.driver()).build()?;
+/// # let attach = |name: &str| -> Result<_, Box<dyn std::error::Error>> {
+/// #     let spec = PrincipalSpec::agent(Id::new(name)?).fleet(Id::new("crew")?);
+/// #     Ok(kernel.attach(spec.caps([A2aSend, A2aRecv, RefWiden]))?)
+/// # };
+/// # let (alpha, bravo) = (attach("alpha")?, attach("bravo")?);
+/// # let work = ChannelKey::new(Locale::InKernel, "work")?;
+/// # let order = alpha.widen(&alpha.mint("build"), ShareScope::Fleet).allowed().ok_or("refused")?;
+/// let desk = bus.endpoint(&bravo).bind(&work).allowed().ok_or("refused")?;
+/// // From here on only bravo receives there, and sends are checked against it.
+/// let mine = bus.endpoint(&alpha).try_recv(&work);
+/// assert_eq!(mine.refusal().and_then(|verdict| verdict.reason()), Some(fak_abi::Reason::TrustViolation));
+/// drop(desk);
+/// assert!(bus.endpoint(&alpha).bind(&work).is_allow());
+/// # Ok(())
+/// # }
+/// ```
 #[must_use = "a binding ends when it is dropped"]
 pub struct Binding {
     endpoint: Endpoint,

@@ -22,6 +22,31 @@ use crate::topic::Inbox;
 
 /// A message that was received but not yet acknowledged (§4.4). It keeps its slot and counts as
 /// queued. Dropping it puts it back at its place; so do its deadline and detaching its holder.
+///
+/// ```
+/// # use fak_a2achan::{Bus, BusConfig};
+/// # use fak_abi::{Capability::*, ChannelKey, Id, Locale, PrincipalSpec, ShareScope};
+/// # use fak_adjudicate::Kernel;
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let bus = Bus::new(BusConfig::default())?;
+/// # let kernel = Kernel::builder().driver(bus.driver()).build()?;
+/// # let attach = |name: &str| -> Result<_, Box<dyn std::error::Error>> {
+/// #     let spec = PrincipalSpec::agent(Id::new(name)?).fleet(Id::new("crew")?);
+/// #     Ok(kernel.attach(spec.caps([A2aSend, A2aRecv, RefWiden]))?)
+/// # };
+/// # let (alpha, bravo) = (attach("alpha")?, attach("bravo")?);
+/// # let work = ChannelKey::new(Locale::InKernel, "work")?;
+/// # let order = alpha.widen(&alpha.mint("build"), ShareScope::Fleet).allowed().ok_or("refused")?;
+/// let worker = bus.endpoint(&bravo);
+/// bus.endpoint(&alpha).send(&work, &order);
+/// let job = worker.try_recv_leased(&work, None).message().ok_or("nothing")?;
+/// drop(job); // The worker died: the message is back in its place.
+/// let job = worker.try_recv_leased(&work, None).message().ok_or("nothing")?;
+/// assert!(job.ack().is_allow());
+/// assert_eq!((bus.stats().received, bus.stats().queued), (1, 0));
+/// # Ok(())
+/// # }
+/// ```
 #[must_use = "a leased message goes back to its queue when it is dropped"]
 pub struct LeasedMessage {
     endpoint: Endpoint,

@@ -20,6 +20,8 @@ use crate::message::{Cause, HeldNotice, Message};
 use crate::send::refusal;
 use crate::sites;
 
+pub(crate) use wait::Receiving;
+
 /// A receive, before it is known whether there is anything.
 #[derive(Clone, Copy)]
 pub(crate) struct Incoming<'a> {
@@ -43,7 +45,7 @@ impl Endpoint {
     #[inline]
     pub(crate) fn take_now(&self, key: &ChannelKey, mailbox: Option<&Arc<Mailbox>>) -> Delivery {
         if let Some(at) = mailbox
-            && !(self.screens() || self.has_edges() || at.is_timed())
+            && self.is_free(at)
         {
             let call = ToolCall::new(self.agent(), Act::Recv).address(Address::Channel(key));
             match self.pass(&call) {
@@ -165,11 +167,11 @@ impl Endpoint {
         incoming.lease.is_none() && !mailbox.is_timed() && !self.has_edges()
     }
 
-    /// True if what is received here need not be screened, so that a receive that nobody keeps books
-    /// of is over once the message is out.
+    /// True if a plain receive here is over once the message is out: there is nothing to screen, and
+    /// nobody to be asked.
     #[inline]
-    fn is_free(&self, mailbox: &Mailbox, incoming: &Incoming<'_>) -> bool {
-        incoming.act == Act::Recv && !self.screens() && self.is_plain(mailbox, incoming)
+    fn is_free(&self, mailbox: &Mailbox) -> bool {
+        !(self.screens() || self.has_edges() || mailbox.is_timed())
     }
 
     /// Hands over what was neither to be screened nor to be counted. Kept apart from where there is

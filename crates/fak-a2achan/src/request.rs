@@ -43,6 +43,34 @@ pub struct RequestOptions<'a> {
 
 /// A request that was sent: the only way to its answer. Dropping it makes a later answer a dead
 /// letter.
+///
+/// ```
+/// # use fak_a2achan::{Bus, BusConfig};
+/// # use fak_abi::{Capability::*, ChannelKey, Id, Locale, PrincipalSpec, ShareScope};
+/// # use fak_adjudicate::Kernel;
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let bus = Bus::new(BusConfig::default())?;
+/// # let kernel = Kernel::builder().driver(bus.driver()).build()?;
+/// # let attach = |name: &str| -> Result<_, Box<dyn std::error::Error>> {
+/// #     let spec = PrincipalSpec::agent(Id::new(name)?).fleet(Id::new("crew")?);
+/// #     Ok(kernel.attach(spec.caps([A2aSend, A2aRecv, RefWiden]))?)
+/// # };
+/// # let (alpha, bravo) = (attach("alpha")?, attach("bravo")?);
+/// # let work = ChannelKey::new(Locale::InKernel, "work")?;
+/// # let order = alpha.widen(&alpha.mint("build"), ShareScope::Fleet).allowed().ok_or("refused")?;
+/// use fak_a2achan::RequestOptions;
+///
+/// let asking = bus.endpoint(&alpha);
+/// let mut answer = asking.request(&work, &order, &RequestOptions::default()).allowed().ok_or("refused")?;
+/// // The right to reply is the received request, once.
+/// let request = bus.endpoint(&bravo).try_recv(&work).message().ok_or("nothing")?;
+/// let done = bravo.widen(&bravo.mint("built"), ShareScope::Fleet).allowed().ok_or("refused")?;
+/// assert!(bus.endpoint(&bravo).reply(&request, &done).is_allow());
+/// assert!(!bus.endpoint(&bravo).reply(&request, &done).is_allow());
+/// assert_eq!(answer.try_take().message().ok_or("no answer")?.body().digest(), done.digest());
+/// # Ok(())
+/// # }
+/// ```
 #[must_use = "without it the answer is a dead letter"]
 pub struct PendingReply {
     endpoint: Endpoint,

@@ -21,6 +21,32 @@ use crate::sites;
 use crate::topic::{Inbox, Issue, Keep, Pulled, Settled, Taken, Topic};
 
 /// A subscription to a topic; see [`Endpoint::subscribe`]. Dropping it ends it.
+///
+/// ```
+/// # use fak_a2achan::{Bus, BusConfig};
+/// # use fak_abi::{Capability::*, ChannelKey, Id, Locale, PrincipalSpec, ShareScope};
+/// # use fak_adjudicate::Kernel;
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let bus = Bus::new(BusConfig::default())?;
+/// # let kernel = Kernel::builder().driver(bus.driver()).build()?;
+/// # let attach = |name: &str| -> Result<_, Box<dyn std::error::Error>> {
+/// #     let spec = PrincipalSpec::agent(Id::new(name)?).fleet(Id::new("crew")?);
+/// #     Ok(kernel.attach(spec.caps([A2aSend, A2aRecv, RefWiden]))?)
+/// # };
+/// # let (alpha, bravo) = (attach("alpha")?, attach("bravo")?);
+/// # let work = ChannelKey::new(Locale::InKernel, "work")?;
+/// # let order = alpha.widen(&alpha.mint("build"), ShareScope::Fleet).allowed().ok_or("refused")?;
+/// let mut news = bus.endpoint(&bravo).subscribe(&work).allowed().ok_or("refused")?;
+/// let receipt = bus.endpoint(&alpha).publish(&work, &order);
+/// assert_eq!((receipt.fanout, receipt.skipped, receipt.dropped), (1, 0, 0));
+/// let message = news.try_recv().message().ok_or("nothing")?;
+/// // A slow subscriber loses copies visibly: the next message says how many.
+/// assert_eq!(message.missed(), 0);
+/// drop(news);
+/// assert_eq!(bus.endpoint(&alpha).publish(&work, &order).fanout, 0);
+/// # Ok(())
+/// # }
+/// ```
 pub struct Subscription {
     endpoint: Endpoint,
     topic: Arc<Topic>,

@@ -122,6 +122,20 @@ pub enum MetaValue {
 /// What rides along with a call: deadline, cancellation and open metadata (§2.5).
 ///
 /// Inherited by whatever the act starts. Unknown metadata keys are ignored by every rung.
+///
+/// ```
+/// use fak_abi::{Cancel, Id, MetaValue, Rider};
+///
+/// let cancel = Cancel::new();
+/// let rider = Rider {
+///     deadline: Some("2026-01-01T00:00:05Z".parse()?),
+///     cancel: Some(cancel.clone()),
+///     meta: [(Id::new("cost")?, MetaValue::Number(0.25))].into(),
+/// };
+/// cancel.cancel();
+/// assert!(rider.cancel.is_some_and(|cancel| cancel.is_cancelled()));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone, Default)]
 pub struct Rider {
     /// When the act stops being wanted.

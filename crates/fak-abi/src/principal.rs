@@ -54,6 +54,18 @@ impl fmt::Debug for KernelTag {
 }
 
 /// What a host says of a principal when it attaches it (§2.3).
+///
+/// ```
+/// use fak_abi::{Capability::*, Id, PrincipalSpec};
+///
+/// let coder = PrincipalSpec::agent(Id::new("coder")?)
+///     .fleet(Id::new("crew")?)
+///     .tenant(Id::new("acme")?)
+///     .caps([A2aSend, A2aRecv, RefWiden]);
+/// // What is advertised is not yet granted: the kernel that attaches it has a say.
+/// assert!(coder.caps.holds(A2aSend) && !coder.caps.holds(ForensicsRead));
+/// # Ok::<(), fak_abi::IdError>(())
+/// ```
 #[derive(Debug, Clone)]
 pub struct PrincipalSpec {
     /// Its name, unique among the attached.

@@ -10,6 +10,14 @@ use std::time::Duration;
 use thiserror::Error;
 
 /// An instant: microseconds since 1970-01-01T00:00:00Z, written as RFC 3339.
+///
+/// ```
+/// use fak_abi::Timestamp;
+///
+/// let start: Timestamp = "2026-01-01T00:00:00Z".parse()?;
+/// assert_eq!(Timestamp::from_micros(start.as_micros() + 1_500_000).to_string(), "2026-01-01T00:00:01.500000Z");
+/// # Ok::<(), fak_abi::TimestampError>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Timestamp(u64);
 

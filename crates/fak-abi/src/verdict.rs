@@ -346,6 +346,16 @@ impl fmt::Display for Verdict {
 }
 
 /// What an act that yields a value answers: the value, or the verdict that refused it.
+///
+/// ```
+/// use fak_abi::{Outcome, Reason, Refusal, Site};
+///
+/// let done: Outcome<u32> = Outcome::Allow { value: 7, by: "me" };
+/// assert_eq!(done.map(|number| number + 1).allowed(), Some(8));
+/// let refused: Outcome<u32> = Outcome::deny(Refusal::new(Reason::RateLimited, Site::new("me/full")), "me");
+/// assert_eq!(refused.verdict().reason(), Some(Reason::RateLimited));
+/// assert_eq!(refused.allowed(), None);
+/// ```
 #[derive(Debug, Clone)]
 #[must_use]
 pub enum Outcome<T> {

@@ -23,6 +23,17 @@ pub const TRACE_TARGETS: &[&str] =
 ///
 /// Without it, and for kinds it does not want, the kernel builds no event. With it, a target or level that the
 /// subscriber disabled costs one load.
+///
+/// ```
+/// use fak_abi::{EventKind, EventKinds};
+/// use fak_adjudicate::{Kernel, TraceEmitter};
+///
+/// // By default every kind but `decide`; here what a person has to look at.
+/// let kinds = EventKinds::of(&[EventKind::Panic, EventKind::Hold, EventKind::DeadLetter]);
+/// let kernel = Kernel::builder().emitter(TraceEmitter::new(kinds)).build()?;
+/// # drop(kernel);
+/// # Ok::<(), fak_adjudicate::BuildError>(())
+/// ```
 #[derive(Debug, Clone, Copy)]
 pub struct TraceEmitter(EventKinds);
 

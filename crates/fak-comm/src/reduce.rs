@@ -10,6 +10,19 @@ use fak_abi::json::write_ecmascript;
 use crate::error::CommError;
 
 /// The closed set of reductions (§6.4).
+///
+/// ```
+/// use fak_abi::Id;
+/// use fak_comm::{Output, Reduced, Reduction};
+///
+/// let (ann, bob) = (Id::new("ann")?, Id::new("bob")?);
+/// let output = |member, bytes| Output { member, weight: 1.0, bytes };
+/// let votes = [output(&ann, &b"merge"[..]), output(&bob, &b"hold"[..])];
+/// // A tie goes to the smaller output.
+/// let Reduced::Winner { index, tally } = Reduction::Vote.fold(&votes, &[])? else { return Err("made".into()) };
+/// assert_eq!((index, tally.len()), (1, 2));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub enum Reduction {
     /// The output of the first rank.

@@ -10,6 +10,38 @@ use fak_abi::{
 pub const MAX_CORRECTION_BYTES: u64 = 1_024;
 
 /// A worker's statement of what it is doing: `fak.a2a.worker-status.v1`.
+///
+/// ```
+/// # use fak_a2achan::{Bus, BusConfig};
+/// # use fak_abi::{Capability::*, ChannelKey, Id, Locale, PrincipalSpec, ShareScope};
+/// # use fak_adjudicate::Kernel;
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let bus = Bus::new(BusConfig::default())?;
+/// # let kernel = Kernel::builder().driver(bus.driver()).build()?;
+/// # let attach = |name: &str| -> Result<_, Box<dyn std::error::Error>> {
+/// #     let spec = PrincipalSpec::agent(Id::new(name)?).fleet(Id::new("crew")?);
+/// #     Ok(kernel.attach(spec.caps([A2aSend, A2aRecv, RefWiden]))?)
+/// # };
+/// # let (alpha, bravo) = (attach("alpha")?, attach("bravo")?);
+/// # let work = ChannelKey::new(Locale::InKernel, "work")?;
+/// # let order = alpha.widen(&alpha.mint("build"), ShareScope::Fleet).allowed().ok_or("refused")?;
+/// use fak_a2achan::{CorrectionRequest, WorkerStatus};
+///
+/// let status = WorkerStatus {
+///     worker_id: "bravo".into(), issue: 7, task_id: String::new(), lane: "docs".into(),
+///     live: true, seq: 1, last_action: "writing chapter 2".into(),
+/// };
+/// assert!(bus.endpoint(&bravo).post_status(&status).verdict.is_allow());
+/// // A correction cites the status it answers; one that has moved on is not steered by it (I02).
+/// let request = CorrectionRequest {
+///     orchestrator_id: "alpha".into(), worker_id: "bravo".into(), issue: 7, task_id: String::new(),
+///     lane: "docs".into(), message: "stop after this chapter".into(),
+///     status_digest: status.digest().to_string(), max_bytes: None,
+/// };
+/// assert!(bus.endpoint(&alpha).correct(&request).verdict.is_allow());
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct WorkerStatus {
     /// The worker: the id of the principal that posts it.

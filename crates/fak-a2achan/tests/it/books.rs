@@ -170,9 +170,8 @@ impl fak_abi::Adjudicator for Overtaking {
 
 fn overtaken(refuses: bool) -> World {
     let rung = Arc::new(Overtaking { kernel: std::sync::OnceLock::new(), refuses });
-    let world = World::with(BusConfig::default(), |b| {
-        b.rung(fak_adjudicate::Rank(0), Arc::clone(&rung) as _)
-    });
+    let world =
+        World::with(BusConfig::default(), |b| b.rung(fak_adjudicate::Rank(0), Arc::clone(&rung) as _));
     rung.kernel.set(Arc::downgrade(&world.kernel)).unwrap();
     world
 }

@@ -151,6 +151,16 @@ fn check_sum(text: &[u8]) -> Result<Digest, AuditFault> {
 ///
 /// # Errors
 /// [`AuditError::Line`] names the first bad line; a torn last line is one.
+///
+/// ```
+/// use fak_adjudicate::verify_audit;
+///
+/// // The first line names 64 zeros as the one before it; this one was cut out of a longer log.
+/// let line = "{\"n\":2,\"kind\":\"act\"}\n";
+/// assert!(verify_audit(line.as_bytes(), None).is_err());
+/// assert_eq!(verify_audit(&b""[..], None)?.end.count, 0);
+/// # Ok::<(), fak_adjudicate::AuditError>(())
+/// ```
 pub fn verify_audit(input: impl BufRead, checkpoint: Option<&Checkpoint>) -> Result<Verified, AuditError> {
     let mut reader = AuditReader::new(input);
     let mut missed = 0_u64;

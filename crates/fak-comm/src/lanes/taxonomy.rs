@@ -79,6 +79,17 @@ impl Lane {
 }
 
 /// The lanes of a workspace (§6.7). Immutable once read.
+///
+/// ```
+/// use fak_comm::Taxonomy;
+///
+/// let lanes: Taxonomy = "[lanes]\nconcurrent = [\"docs\", \"code\"]\n[lanes.trees]\ndocs = [\"docs/**\"]\n".parse()?;
+/// assert_eq!(lanes.lanes().len(), 2);
+/// assert_eq!(lanes.nearest("dcos").map(|lane| lane.as_str()), Some("docs"));
+/// // A lane without a tree claims everything, which the lint says.
+/// assert_eq!(lanes.lint().without_tree.len(), 1);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug, Default)]
 pub struct Taxonomy {
     pub(super) lanes: BTreeMap<Id, Lane>,

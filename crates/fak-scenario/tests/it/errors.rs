@@ -59,6 +59,16 @@ fn an_unknown_member_is_named_with_the_nearest() {
 }
 
 #[test]
+fn a_base_that_is_none_says_what_may_stand_there() {
+    check(
+        &steps(r#"{"do": "patch", "by": "alpha", "patch": {"task_id": "task_t", "base_rev": "0"}}"#),
+        &expect![[
+            r#"x.json:6:79: step 1 (patch): patch/base_rev: expected a digest, "@current", or "@" and the number of a revision; found "0""#
+        ]],
+    );
+}
+
+#[test]
 fn an_act_is_asked_only_what_it_answers() {
     check(
         &steps(
