@@ -68,8 +68,12 @@ impl Endpoint {
         if !account.requests.take(account.limits().requests) {
             return refuse(refusal(Reason::RateLimited, sites::REQUESTS));
         }
+        let deadline = options.rider.and_then(|rider| rider.deadline);
         let ring = if options.blocking {
-            let Some(ring) = self.core().rings.lock().enter(self.me(), self.core().receiver_of(key)) else {
+            let (core, to) = (self.core(), self.core().receiver_of(key));
+            let now = core.now();
+            let entered = core.rings.lock().enter(self.me(), to, deadline, now);
+            let Some(ring) = entered else {
                 account.requests.give();
                 return refuse(refusal(Reason::LeaseHeld, sites::RING));
             };
@@ -77,7 +81,6 @@ impl Endpoint {
         } else {
             None
         };
-        let deadline = options.rider.and_then(|rider| rider.deadline);
         let slot = Slot::new(Arc::clone(account), deadline, ring);
         let pending = PendingReply::new(self, account, slot, key, options.rider);
         let extra = || {
@@ -132,9 +135,9 @@ impl Endpoint {
         if !explanation.verdict.is_allow() {
             return explanation;
         }
-        let Some(ring) = self.core().rings.lock().closed_by(self.me(), self.core().receiver_of(key)) else {
-            return explanation;
-        };
+        let (core, now) = (self.core(), self.core().now());
+        let ring = core.receiver_of(key).and_then(|to| core.rings.lock().closed_by(self.me(), &to, now));
+        let Some(ring) = ring else { return explanation };
         // Names only of those whom the asker may know.
         let names: Vec<String> = ring
             .iter()
@@ -158,10 +161,18 @@ impl Core {
         }
     }
 
-    /// A request was received: from here on its requester waits for that receiver.
-    pub(crate) fn note_receiver(&self, Return(slot): &Return, receiver: &Arc<Principal>) {
+    /// A request is received: from here on its requester waits for that receiver. False if that would
+    /// close a ring.
+    pub(crate) fn note_receiver(&self, Return(slot): &Return, receiver: &Arc<Principal>) -> bool {
+        let Some(ring) = slot.ring() else { return true };
+        let now = self.now();
+        self.rings.lock().point(ring, receiver, now)
+    }
+
+    /// A request was not received after all.
+    pub(crate) fn unnote_receiver(&self, Return(slot): &Return) {
         if let Some(ring) = slot.ring() {
-            self.rings.lock().point(ring, receiver);
+            self.rings.lock().unpoint(ring);
         }
     }
 
