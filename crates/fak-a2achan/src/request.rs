@@ -28,7 +28,7 @@ pub(crate) use slot::{Filling, Slot};
 #[derive(Debug, Clone)]
 pub(crate) struct Return(Arc<Slot>);
 
-/// What a request may ask for beyond an answer.
+/// What a request may ask for beyond an answer (§4.7).
 #[derive(Debug, Clone, Copy, Default)]
 pub struct RequestOptions<'a> {
     /// The requester does nothing until it is answered. Refused LEASE_HELD if that would close a
@@ -38,7 +38,7 @@ pub struct RequestOptions<'a> {
     pub rider: Option<&'a Rider>,
 }
 
-/// A request that was sent: the only way to its answer. Dropping it makes a later answer a dead
+/// A request that was sent: the only way to its answer (§4.7). Dropping it makes a later answer a dead
 /// letter.
 ///
 /// ```

@@ -28,7 +28,7 @@ pub const MAX_ID_BYTES: usize = 256;
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Id(Arc<str>);
 
-/// Text that cannot name anything. It never repeats the text: the text is what cannot be shown.
+/// Text that cannot name anything (§4.1). It never repeats the text: the text is what cannot be shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum IdError {
@@ -89,7 +89,7 @@ const fn reorders(c: char) -> bool {
     )
 }
 
-/// Text shown between quotes; see [`Id::quoted`].
+/// Text shown between quotes; see [`Id::quoted`] (§4.1).
 #[derive(Clone, Copy)]
 pub struct Quoted<'a>(&'a str);
 

@@ -9,7 +9,7 @@ use fak_abi::{Id, Principal, Timestamp};
 use super::path::{Glob, Meeting, PathFault, Tree};
 use super::taxonomy::{Lane, Taxonomy};
 
-/// What somebody wants to lease.
+/// What somebody wants to lease (§6.7).
 #[derive(Clone, Copy, Debug)]
 pub enum LaneRequest<'a> {
     /// A lane of the taxonomy, with its tree.
@@ -18,7 +18,7 @@ pub enum LaneRequest<'a> {
     Tree(&'a [&'a str]),
 }
 
-/// What a lease is over.
+/// What a lease is over (§6.7).
 #[derive(Clone, Debug)]
 pub struct Region {
     /// The lane, unless the lease is over globs.
@@ -60,7 +60,7 @@ impl Region {
     }
 }
 
-/// A lease somebody has.
+/// A lease somebody has (§6.7).
 #[derive(Clone, Debug)]
 pub struct LiveLease {
     /// Its fence, unique in its arbiter.
@@ -81,7 +81,7 @@ impl LiveLease {
     }
 }
 
-/// Why two leases may not be held at once.
+/// Why two leases may not be held at once (§6.7).
 #[derive(Clone, Debug, Eq, PartialEq, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Why {
@@ -98,7 +98,7 @@ pub enum Why {
     },
 }
 
-/// A lease in the way of a request, and why.
+/// A lease in the way of a request, and why (§6.7).
 #[derive(Clone, Debug)]
 pub struct InTheWay {
     /// The lease.
@@ -137,7 +137,7 @@ impl fmt::Display for Why {
     }
 }
 
-/// What an agent is told of a lease in its way.
+/// What an agent is told of a lease in its way (§6.7).
 #[derive(Clone, Debug, Eq, PartialEq, serde::Serialize)]
 pub struct Conflict {
     /// The lease's fence, which names it.
@@ -150,7 +150,7 @@ pub struct Conflict {
     pub why: Why,
 }
 
-/// What the decision came to. Everything but `Admit` is a refusal.
+/// What the decision came to (§6.7). Everything but `Admit` is a refusal.
 #[derive(Clone, Debug)]
 #[must_use]
 pub enum Decision {

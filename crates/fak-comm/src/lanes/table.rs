@@ -19,7 +19,7 @@ pub struct LeaseTable {
     last: u64,
 }
 
-/// What a fence is good for at an instant.
+/// What a fence is good for at an instant (§6.7).
 #[derive(Clone, Debug)]
 #[must_use]
 pub enum Standing {
