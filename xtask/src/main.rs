@@ -11,6 +11,7 @@ mod examples;
 mod fixtures;
 mod fuzz;
 mod layering;
+mod load;
 mod measure;
 mod out;
 mod powerset;
@@ -58,10 +59,16 @@ enum Task {
     Sim(sim::Options),
     /// Run the fuzz targets so many executions each; needs the nightly toolchain and cargo-fuzz
     Fuzz(fuzz::Options),
+    /// Many agents, mailboxes, messages and records in one process: nothing is lost
+    Load(load::Options),
     /// Run criterion groups and compare their ratios with the targets
     Bench(bench::Options),
     /// Count the instructions of the hot paths with callgrind
     Instructions(measure::InstructionsOptions),
+    /// Measure what acts cost in worlds of growing size, and fit exponents
+    Growth(measure::GrowthOptions),
+    /// Weigh what is kept in memory, and the peak of verifying a large journal
+    Memory,
 }
 
 fn main() -> ExitCode {
@@ -95,8 +102,11 @@ fn run(task: Task) -> Result<bool, TaskError> {
         Task::Conformance(options) => return conformance::run(&repo, &options),
         Task::Sim(options) => return sim::run(&options),
         Task::Fuzz(options) => return fuzz::run(&repo, &options),
+        Task::Load(options) => return load::run(&options),
         Task::Bench(options) => return bench::run(&repo, &options),
         Task::Instructions(options) => return measure::instructions(&repo, &options),
+        Task::Growth(options) => return measure::growth(&repo, &options),
+        Task::Memory => return measure::memory(&repo),
     };
     out::report(&report)?;
     Ok(report.passed())

@@ -10,7 +10,7 @@ use fak_abi::{ChannelKey, Outcome, Reason, Ref, Rider, Timestamp, Verdict};
 use crate::delivery::Delivery;
 use crate::endpoint::Endpoint;
 use crate::mailbox::{Mailbox, SpaceState, WaitState};
-use crate::recv::Incoming;
+use crate::recv::{Incoming, Receiving};
 use crate::request::{PendingReply, RequestOptions};
 use crate::route::Route;
 use crate::send::{Outgoing, SendOptions, refusal};
@@ -103,7 +103,7 @@ impl Channel {
 
     /// Sends a request (§4.7); see [`Endpoint::request`].
     pub fn request(&self, body: &Ref, options: &RequestOptions<'_>) -> Outcome<PendingReply> {
-        self.endpoint.ask(&self.key, body, options, self.at_hand())
+        self.endpoint.ask(&self.key, body, options, self.at_hand().or_else(|| self.look_up()))
     }
 
     /// Waits for a message (§4.4).
@@ -111,15 +111,9 @@ impl Channel {
     /// # Cancel safety
     /// Dropping the future loses nothing: no message has been taken, and a wake-up it had got goes
     /// to the next waiter.
-    pub async fn recv(&self) -> Delivery {
-        if let Some((mailbox, _)) = self.at_hand().or_else(|| self.look_up()) {
-            let delivery = Waiting::new(&self.endpoint, mailbox).take(&Incoming::plain(&self.key)).await.0;
-            if !delivery.is_empty() {
-                return delivery;
-            }
-            // Retired for want of use before the wait began.
-        }
-        self.endpoint.recv(&self.key).await
+    pub fn recv(&self) -> impl Future<Output = Delivery> + Send + '_ {
+        let at_hand = self.at_hand().or_else(|| self.look_up()).map(|(mailbox, _)| mailbox);
+        Receiving::new(&self.endpoint, &self.key, at_hand)
     }
 
     /// Sends as soon as there is room, or until `deadline` has passed; see [`Endpoint::send_wait`].
@@ -182,8 +176,8 @@ impl Endpoint {
     ///
     /// # Cancel safety
     /// As [`Channel::recv`].
-    pub async fn recv(&self, key: &ChannelKey) -> Delivery {
-        self.recv_as(key, &Incoming::plain(key)).await.0
+    pub fn recv<'a>(&'a self, key: &'a ChannelKey) -> impl Future<Output = Delivery> + Send + 'a {
+        Receiving::new(self, key, None)
     }
 
     /// Waits for a message until the rider's deadline, or until its switch is turned (§2.5).

@@ -15,6 +15,7 @@ use crate::endpoint::Endpoint;
 use crate::mailbox::{Mailbox, Terms};
 use crate::message::{Cause, Message};
 use crate::recv::Incoming;
+use crate::request::Slot;
 use crate::send::refusal;
 use crate::sites;
 use crate::topic::Inbox;
@@ -59,6 +60,7 @@ pub struct LeasedMessage {
 pub(crate) enum Holder {
     Mailbox(Arc<Mailbox>),
     Inbox(Arc<Inbox>),
+    Answer(Arc<Slot>),
 }
 
 impl Holder {
@@ -67,6 +69,7 @@ impl Holder {
         match self {
             Self::Mailbox(mailbox) => Origin::Mailbox(Arc::downgrade(mailbox)),
             Self::Inbox(inbox) => Origin::Inbox(Arc::downgrade(inbox)),
+            Self::Answer(slot) => Origin::Answer(Arc::downgrade(slot)),
         }
     }
 }
@@ -74,9 +77,10 @@ impl Holder {
 enum Origin {
     Mailbox(Weak<Mailbox>),
     Inbox(Weak<Inbox>),
+    Answer(Weak<Slot>),
 }
 
-/// Puts back what is due in one mailbox or inbox, when the timer says so.
+/// Puts back what is due where it came from, when the timer says so.
 struct Expiry {
     core: Weak<Core>,
     origin: Origin,
@@ -94,6 +98,11 @@ impl Wake for Expiry {
             Origin::Inbox(inbox) => {
                 if let Some(inbox) = inbox.upgrade() {
                     core.settled(inbox.expire_leases(core.now()));
+                }
+            }
+            Origin::Answer(slot) => {
+                if let Some(slot) = slot.upgrade() {
+                    core.returned(slot.expire_lease(core.now()));
                 }
             }
         }
@@ -244,6 +253,11 @@ impl LeasedMessage {
                 acked
             }
             Holder::Inbox(inbox) => core.settled(inbox.ack(token, core.now())),
+            Holder::Answer(slot) => {
+                let (acked, returned) = slot.ack(token, core.now());
+                core.returned(returned);
+                acked
+            }
         };
         if acked {
             Verdict::allow(GATE)
@@ -262,6 +276,7 @@ impl Drop for LeasedMessage {
             Holder::Inbox(inbox) => {
                 core.settled(inbox.give_back(self.token, true));
             }
+            Holder::Answer(slot) => core.returned(slot.give_back(self.token)),
         }
         if let Some(account) = self.endpoint.account() {
             account.leases.give();

@@ -7,6 +7,7 @@ mod slot;
 use std::fmt;
 use std::sync::Arc;
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use fak_abi::{
     Act, Address, ChannelKey, Explanation, Outcome, Principal, Reason, Ref, Rider, ToolCall, Verdict, WakeUp,
@@ -16,13 +17,15 @@ use crate::core::{Core, GATE};
 use crate::delivery::{Delivery, End};
 use crate::endpoint::Endpoint;
 use crate::entry::{Entry, Extra};
+use crate::lease::{Holder, LeasedMessage};
+use crate::mailbox::Terms;
 use crate::message::{Cause, Message};
 use crate::route::Route;
 use crate::send::{AtHand, Outgoing, refusal};
 use crate::sites;
 
 pub(crate) use ring::Rings;
-pub(crate) use slot::{Filling, Slot};
+pub(crate) use slot::{Filling, Returned, Slot};
 
 /// Where the answer to a request goes. Carried by the request; worthless without it.
 #[derive(Debug, Clone)]
@@ -238,6 +241,77 @@ impl PendingReply {
         self.attempt(None)
     }
 
+    /// Takes the answer under a guard if it is there (§4.4): dropped, it is there again; put back too
+    /// often, it is a dead letter. `deadline` is how long it stays this agent's, by default what the
+    /// bus was set up with.
+    pub fn try_take_leased(&mut self, deadline: Option<Duration>) -> Delivery<LeasedMessage> {
+        let terms = self.endpoint.terms(deadline);
+        let (delivery, token) = self.lease(terms);
+        let holder = Some(Holder::Answer(Arc::clone(&self.slot)));
+        self.endpoint.guarded(delivery, token, holder, &terms)
+    }
+
+    fn lease(&self, terms: Terms) -> (Delivery, u64) {
+        let Self { endpoint, slot, key, .. } = self;
+        let core = endpoint.core();
+        let call = ToolCall::new(endpoint.agent(), Act::RecvLeased).address(Address::Channel(key));
+        let permit = match endpoint.admit(&call) {
+            Ok(permit) => permit,
+            Err(verdict) => return (Delivery::Refuse(verdict), 0),
+        };
+        let (taking, token, returned) = slot.lease(terms, core.now());
+        core.returned(returned);
+        let (entry, request) = match taking {
+            slot::Taking::Answer(entry, request) => (entry, request),
+            slot::Taking::Nothing if !self.is_over() => {
+                return (endpoint.found_nothing(permit), 0);
+            }
+            slot::Taking::Nothing => return (Delivery::End(End::Timeout), 0),
+            slot::Taking::Spent => {
+                let refusal = refusal(Reason::Misroute, sites::AWAIT_SPENT);
+                return (Delivery::Refuse(endpoint.refuse(permit, refusal)), 0);
+            }
+            slot::Taking::End(end) => return (Delivery::End(end), 0),
+        };
+        if !endpoint.account().is_some_and(|account| account.leases.take(account.limits().leases)) {
+            slot.undo_lease(token);
+            let refusal = refusal(Reason::RateLimited, sites::LEASES);
+            return (Delivery::Refuse(endpoint.refuse(permit, refusal)), 0);
+        }
+        let give_back = || endpoint.account().into_iter().for_each(|account| account.leases.give());
+        if let Some(by) = endpoint.screen(&call, &entry) {
+            give_back();
+            if !slot.hold_lease(token) {
+                let refusal = refusal(Reason::Misroute, sites::CLOSED);
+                return (Delivery::Refuse(endpoint.refuse(permit, refusal)), 0);
+            }
+            let verdict = permit.hold(by, entry.seq);
+            return (Delivery::Hold(endpoint.hold(entry, call.target(), verdict)), 0);
+        }
+        match endpoint.charge(permit) {
+            Ok(cleared) => {
+                let _ = cleared.allow(entry.seq);
+                (Delivery::Message(Message::new(entry, endpoint.me(), 0).answering(request)), token)
+            }
+            Err(verdict) => {
+                give_back();
+                slot.undo_lease(token);
+                (Delivery::Refuse(verdict), 0)
+            }
+        }
+    }
+
+    /// True once the request's deadline has passed; nobody waits for an answer from here on.
+    fn is_over(&self) -> bool {
+        let (slot, core) = (&self.slot, self.endpoint.core());
+        let is_over = slot.deadline().is_some_and(|deadline| core.now() >= deadline);
+        if is_over {
+            slot.close(End::Timeout);
+            core.stop_blocking(slot);
+        }
+        is_over
+    }
+
     /// Waits for the answer, until the request's deadline.
     ///
     /// # Cancel safety
@@ -249,7 +323,7 @@ impl PendingReply {
 
     /// One attempt. With `cx`, an answer that comes later wakes it, and nothing is settled if there
     /// is none.
-    fn attempt(&mut self, cx: Option<&Context<'_>>) -> Delivery {
+    fn attempt(&self, cx: Option<&Context<'_>>) -> Delivery {
         let Self { endpoint, slot, key, rider, .. } = self;
         // The deadline is the request's; looking for the answer at its very end is still allowed.
         let rider = rider.as_ref().map(|rider| Rider { deadline: None, cancel: None, ..rider.clone() });
@@ -268,20 +342,12 @@ impl PendingReply {
             }
             slot::Taking::End(end) => return Delivery::End(end),
             slot::Taking::Nothing => {
-                if slot.deadline().is_some_and(|deadline| endpoint.core().now() >= deadline) {
-                    slot.close(End::Timeout);
-                    endpoint.core().stop_blocking(slot);
-                    return Delivery::End(End::Timeout);
-                }
-                if cx.is_some() {
-                    return Delivery::Empty;
-                }
-                return match endpoint.charge(permit) {
-                    Ok(cleared) => {
-                        let _ = cleared.allow(0);
-                        Delivery::Empty
-                    }
-                    Err(verdict) => Delivery::Refuse(verdict),
+                return if self.is_over() {
+                    Delivery::End(End::Timeout)
+                } else if cx.is_some() {
+                    Delivery::Empty
+                } else {
+                    endpoint.found_nothing(permit)
                 };
             }
         };
@@ -377,8 +443,15 @@ impl Core {
         }
     }
 
+    /// Acts on what came of an answer that went back.
+    pub(crate) fn returned(&self, returned: Returned) {
+        self.dead_letters(returned.worn.into_iter().collect(), Cause::Wear);
+        returned.wake.into_iter().for_each(std::task::Waker::wake);
+    }
+
     /// Nobody waits for these answers any more.
     pub(crate) fn end_requests(&self, slots: &[Arc<Slot>], end: End) {
+        slots.iter().for_each(|slot| self.stop_blocking(slot));
         let late = slots.iter().filter_map(|slot| slot.close(end)).collect();
         self.dead_letters(late, Cause::End(end));
     }

@@ -80,12 +80,29 @@ enum Placing {
 impl Endpoint {
     /// Sends a message (§4.3). Never blocks; the verdict is the answer.
     pub fn send(&self, key: &ChannelKey, body: &Ref) -> Verdict {
-        if let Some(mailbox) = self.core().find(key)
-            && let Some(verdict) = self.send_plain(key, body, &mailbox, None)
-        {
-            return verdict;
+        self.send_by_key(key, body).unwrap_or_else(|| self.send_closely(key, body, None))
+    }
+
+    /// The common case of a send: decided, and placed where the key leads while the map holds still,
+    /// so that the mailbox need not be counted. `None` says only that a closer look is needed.
+    #[inline]
+    fn send_by_key(&self, key: &ChannelKey, body: &Ref) -> Option<Verdict> {
+        let (account, link) = (self.account()?, self.core().link()?);
+        let call = ToolCall::new(self.agent(), Act::Send).args(body).address(Address::Channel(key));
+        // As if nobody had bound the key; where somebody has, it is decided anew.
+        let Pass::Allow(by) = self.agent().gate().pass(&call, link.key()) else { return None };
+        let offer = Offer { from: account, route: None, body, recipient: None };
+        let (_, wake) = {
+            let mailbox = self.core().boxes.get(key)?;
+            if !mailbox.is_plain() {
+                return None;
+            }
+            mailbox.offer(&offer, None, link.sequence()).ok()?
+        };
+        if let Some(waker) = wake {
+            waker.wake();
         }
-        self.send_closely(key, body, None)
+        Some(Verdict::allow(by))
     }
 
     #[cold]

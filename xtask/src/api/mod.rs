@@ -21,16 +21,15 @@ pub(crate) struct Options {
     bless: bool,
 }
 
-/// Compares every library crate with its listing.
+/// Compares every library crate that is published with its listing.
 pub(crate) fn check(repo: &Repo, options: &Options) -> Result<Report, TaskError> {
     let mut report = Report::new("api");
     let metadata = cargo::metadata(repo)?;
     let mut crates = 0;
-    // What is not published promises nobody anything.
-    let published =
-        |package: &&cargo_metadata::Package| package.publish.as_ref().is_none_or(|to| !to.is_empty());
-    for package in metadata.workspace_packages().into_iter().filter(published) {
-        let Some(library) = package.targets.iter().find(|target| target.is_lib()) else { continue };
+    for package in metadata.workspace_packages() {
+        let published = package.publish.as_ref().is_none_or(|registries| !registries.is_empty());
+        let library = package.targets.iter().find(|target| target.is_lib());
+        let Some(library) = library.filter(|_| published) else { continue };
         crates += 1;
         let found = match listing(&package.name, library.src_path.as_std_path())? {
             Ok(found) => found,

@@ -10,6 +10,7 @@ use parking_lot::Mutex;
 use crate::account::Account;
 use crate::delivery::End;
 use crate::entry::Entry;
+use crate::mailbox::Terms;
 
 /// See the module.
 #[derive(Debug)]
@@ -28,7 +29,17 @@ struct State {
     request: u64,
     waker: Option<Waker>,
     taken: bool,
+    leased: Option<Leased>,
+    tokens: u64,
     end: Option<End>,
+}
+
+/// An answer that the requester has, but has not acknowledged (§4.4).
+#[derive(Debug)]
+struct Leased {
+    token: u64,
+    terms: Terms,
+    entry: Entry,
 }
 
 /// What became of an answer.
@@ -121,7 +132,7 @@ impl Slot {
         let (late, waker) = {
             let mut state = self.state.lock();
             state.end.get_or_insert(end);
-            let late = state.answer.take();
+            let late = state.answer.take().or_else(|| state.leased.take().map(|leased| leased.entry));
             if late.is_some() {
                 self.requester.retally(|tally| tally.dead += 1);
             }
@@ -132,4 +143,102 @@ impl Slot {
         }
         late
     }
+
+    /// Takes the answer but keeps it until it is acknowledged. Its number and the token.
+    pub(super) fn lease(&self, terms: Terms, now: Timestamp) -> (Taking, u64, Returned) {
+        let mut returned = Returned::default();
+        let mut state = self.state.lock();
+        if state.leased.as_ref().is_some_and(|leased| now >= leased.terms.until) {
+            returned = self.put_in_place(&mut state);
+        }
+        let Some(entry) = state.answer.take() else {
+            let taking = match state.end {
+                Some(end) => Taking::End(end),
+                None if state.taken => Taking::Spent,
+                None => Taking::Nothing,
+            };
+            return (taking, 0, returned);
+        };
+        state.tokens += 1;
+        let (token, copy) = (state.tokens, entry.share());
+        state.leased = Some(Leased { token, terms, entry });
+        (Taking::Answer(copy, state.request), token, returned)
+    }
+
+    /// The requester is done with it; false if it is not its any more.
+    pub(crate) fn ack(&self, token: u64, now: Timestamp) -> (bool, Returned) {
+        let mut state = self.state.lock();
+        match &state.leased {
+            Some(leased) if leased.token == token && now >= leased.terms.until => {
+                (false, self.put_in_place(&mut state))
+            }
+            Some(leased) if leased.token == token => {
+                state.leased = None;
+                state.taken = true;
+                self.requester.retally(|tally| tally.received += 1);
+                (true, Returned::default())
+            }
+            _ => (false, Returned::default()),
+        }
+    }
+
+    /// The requester gives it up.
+    pub(crate) fn give_back(&self, token: u64) -> Returned {
+        let mut state = self.state.lock();
+        if state.leased.as_ref().is_some_and(|leased| leased.token == token) {
+            self.put_in_place(&mut state)
+        } else {
+            Returned::default()
+        }
+    }
+
+    /// The act it belongs to could not keep it: back, without counting against it.
+    pub(super) fn undo_lease(&self, token: u64) {
+        let mut state = self.state.lock();
+        if state.leased.as_ref().is_some_and(|leased| leased.token == token) {
+            state.answer = state.leased.take().map(|leased| leased.entry);
+        }
+    }
+
+    /// Its screening held it after all; false if it ended meanwhile.
+    pub(super) fn hold_lease(&self, token: u64) -> bool {
+        let mut state = self.state.lock();
+        let is_it = state.leased.as_ref().is_some_and(|leased| leased.token == token);
+        if is_it {
+            (state.leased, state.taken) = (None, true);
+            self.requester.retally(|tally| tally.held += 1);
+        }
+        is_it
+    }
+
+    /// Its time with the requester is over, if it is.
+    pub(crate) fn expire_lease(&self, now: Timestamp) -> Returned {
+        let mut state = self.state.lock();
+        if state.leased.as_ref().is_some_and(|leased| now >= leased.terms.until) {
+            self.put_in_place(&mut state)
+        } else {
+            Returned::default()
+        }
+    }
+
+    fn put_in_place(&self, state: &mut State) -> Returned {
+        let Some(Leased { terms, mut entry, .. }) = state.leased.take() else { return Returned::default() };
+        let extra = entry.extra.get_or_insert_default();
+        extra.returns = extra.returns.saturating_add(1);
+        if extra.returns > terms.redeliveries {
+            state.taken = true;
+            self.requester.retally(|tally| tally.dead += 1);
+            return Returned { worn: Some(entry), wake: state.waker.take() };
+        }
+        state.answer = Some(entry);
+        Returned { worn: None, wake: state.waker.take() }
+    }
+}
+
+/// What came of an answer that went back. Acted on once the lock is released.
+#[derive(Debug, Default)]
+pub(crate) struct Returned {
+    /// It was put back too often.
+    pub(crate) worn: Option<Entry>,
+    pub(crate) wake: Option<Waker>,
 }
