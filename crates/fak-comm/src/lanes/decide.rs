@@ -359,7 +359,7 @@ mod tests {
                 trees: names.iter().zip(&trees)
                     .map(|(name, globs)| (name.as_str().into(), globs.iter().map(|g| g.as_str().into()).collect()))
                     .collect(),
-                }).unwrap();
+            }).unwrap();
             let mut live: Vec<LiveLease> = Vec::new();
             let mut model: Vec<(usize, bool, u64)> = Vec::new();
             for (now, (which, by_tree, ttl)) in (0..).zip(asks) {
