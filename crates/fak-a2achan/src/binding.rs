@@ -13,7 +13,7 @@ use crate::message::Cause;
 use crate::send::refusal;
 use crate::sites;
 
-/// A bound key. Dropping it unbinds the key, unless it is [kept](Binding::keep).
+/// A bound key (§4.6). Dropping it unbinds the key, unless it is [kept](Binding::keep).
 ///
 /// ```
 /// # use fak_a2achan::{Bus, BusConfig};

@@ -16,7 +16,7 @@ use crate::route::Route;
 use crate::send::{Outgoing, SendOptions, refusal};
 use crate::sites;
 
-/// A channel at hand; see [`Endpoint::channel`].
+/// A channel at hand; see [`Endpoint::channel`] (§4.1).
 ///
 /// ```
 /// # use fak_a2achan::{Bus, BusConfig};

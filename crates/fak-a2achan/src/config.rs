@@ -56,7 +56,7 @@ impl Default for Limits {
     }
 }
 
-/// How a bus is set up.
+/// How a bus is set up (§4.3).
 ///
 /// ```
 /// use fak_a2achan::{Bus, BusConfig};
@@ -122,7 +122,7 @@ impl BusConfig {
     }
 }
 
-/// A setup that cannot work.
+/// A setup that cannot work (§4.3).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum ConfigError {

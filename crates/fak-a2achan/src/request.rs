@@ -31,7 +31,7 @@ pub(crate) use slot::{Filling, Returned, Slot};
 #[derive(Debug, Clone)]
 pub(crate) struct Return(Arc<Slot>);
 
-/// What a request may ask for beyond an answer.
+/// What a request may ask for beyond an answer (§4.7).
 #[derive(Debug, Clone, Copy, Default)]
 pub struct RequestOptions<'a> {
     /// The requester does nothing until it is answered. Refused LEASE_HELD if that would close a

@@ -17,7 +17,7 @@ use crate::mailbox::{Block, Mailbox, Offer};
 use crate::route::Route;
 use crate::sites;
 
-/// What a send may ask for beyond delivery.
+/// What a send may ask for beyond delivery (§4.3).
 ///
 /// ```
 /// # use fak_a2achan::{Bus, BusConfig};

@@ -20,7 +20,7 @@ use crate::send::refusal;
 use crate::sites;
 use crate::topic::{Inbox, Issue, Keep, Pulled, Settled, Taken, Topic};
 
-/// A subscription to a topic; see [`Endpoint::subscribe`]. Dropping it ends it.
+/// A subscription to a topic; see [`Endpoint::subscribe`] (§4.5). Dropping it ends it.
 ///
 /// ```
 /// # use fak_a2achan::{Bus, BusConfig};

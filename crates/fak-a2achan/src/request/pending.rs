@@ -19,7 +19,7 @@ use crate::message::{Cause, Message};
 use crate::send::refusal;
 use crate::sites;
 
-/// A request that was sent: the only way to its answer. Dropping it makes a later answer a dead
+/// A request that was sent: the only way to its answer (§4.7). Dropping it makes a later answer a dead
 /// letter.
 ///
 /// ```
