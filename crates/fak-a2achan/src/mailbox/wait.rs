@@ -126,7 +126,7 @@ impl<L: Locks> Mailbox<L> {
             out.space.retain(|other| other.id != id);
         }
         let route = self.route_of(&mut input, from);
-        let free = input.end.is_some() || (self.has_room(&mut input) && route.queued() < self.share);
+        let free = input.end.is_some() || (self.has_room(&mut input) && route.has_share(self.share));
         if !free {
             let id = out.next_token;
             out.next_token += 1;
