@@ -1,8 +1,9 @@
 //! §3.5, §4.10: explanations, statistics, dead channels.
 
 use std::sync::Arc;
+use std::time::Duration;
 
-use fak_a2achan::{Addressing, BusConfig};
+use fak_a2achan::{Addressing, BusConfig, SendOptions};
 use fak_abi::{Act, Event, EventKind, EventKinds, Reason};
 
 use crate::support::*;
@@ -95,6 +96,19 @@ fn dead_letters_are_announced() {
     world.bus.close();
     assert_eq!(seen.lock().iter().map(|(_, cause)| *cause).collect::<Vec<_>>(), ["closed"]);
     assert!(world.bus.stats().is_conserved());
+}
+
+/// §4.10: what has had its time keeps no mailbox of somebody who is gone.
+#[test]
+fn an_expired_message_does_not_keep_its_makers_mailbox() {
+    let world = World::new();
+    let alpha = world.agent("alpha");
+    let options = SendOptions { ttl: Some(Duration::from_millis(5)), ..SendOptions::default() };
+    allowed(&alpha.send_with(&key("in_kernel:w"), &shared(&alpha, "x"), &options));
+    world.clock.advance(Duration::from_millis(5));
+    world.kernel.detach(&id("alpha")).unwrap();
+    assert!(world.bus.depths().is_empty());
+    assert_eq!(world.bus.dead_letters().first().map(|letter| letter.cause.name()), Some("expired"));
 }
 
 /// What a principal made and nobody uses goes with it; handles at hand find the new mailbox.
