@@ -9,6 +9,7 @@ use fak_abi::{ChannelKey, Id, OwnedAddress, Principal};
 use parking_lot::Mutex;
 
 use crate::config::Limits;
+use crate::delivery::End;
 use crate::mailbox::Mailbox;
 use crate::request::Slot;
 use crate::route::Route;
@@ -52,11 +53,22 @@ struct Inboxes {
     closed: bool,
 }
 
-/// The requests that a principal has open, and what became of their answers.
+/// The requests that a principal has open, and what became of the answers to those that are over.
 #[derive(Default)]
 struct Answers {
-    open: Vec<Weak<Slot>>,
-    tally: Tally,
+    open: Vec<Option<Arc<Slot>>>,
+    /// Places in `open` that nothing is at.
+    free: Vec<usize>,
+    past: Tally,
+    closed: bool,
+}
+
+impl Answers {
+    fn tally(&self) -> Tally {
+        let mut sum = self.past;
+        self.open.iter().flatten().for_each(|slot| sum += slot.tally());
+        sum
+    }
 }
 
 /// The ways of a principal into mailboxes and topics.
@@ -119,28 +131,48 @@ impl Account {
         inboxes.named.drain().map(|(_, inbox)| inbox).collect()
     }
 
-    /// An answer is going to be waited for.
-    pub(crate) fn await_answer(&self, slot: &Arc<Slot>) {
+    /// An answer is going to be waited for: where it is listed. Once the principal is detached it is
+    /// over at once.
+    pub(crate) fn await_answer(&self, slot: &Arc<Slot>) -> usize {
         let mut answers = self.answers.lock();
-        if answers.open.len() == answers.open.capacity() {
-            answers.open.retain(|slot| slot.strong_count() > 0);
+        if answers.closed {
+            drop(answers);
+            slot.close(End::Detach);
+            return usize::MAX;
         }
-        answers.open.push(Arc::downgrade(slot));
+        let listed = Some(Arc::clone(slot));
+        if let Some(place) = answers.free.pop()
+            && let Some(open) = answers.open.get_mut(place)
+        {
+            *open = listed;
+            return place;
+        }
+        answers.open.push(listed);
+        answers.open.len() - 1
+    }
+
+    /// The answer listed there is waited for no more, and nothing can become of it any more.
+    pub(crate) fn settle_answer(&self, place: usize) {
+        let mut answers = self.answers.lock();
+        let Some(slot) = answers.open.get_mut(place).and_then(Option::take) else { return };
+        answers.past += slot.tally();
+        answers.free.push(place);
     }
 
     /// The answers that are waited for.
     pub(crate) fn open_requests(&self) -> Vec<Arc<Slot>> {
-        self.answers.lock().open.iter().filter_map(Weak::upgrade).collect()
-    }
-
-    pub(crate) fn retally(&self, change: impl FnOnce(&mut Tally)) {
-        change(&mut self.answers.lock().tally);
+        self.answers.lock().open.iter().flatten().cloned().collect()
     }
 
     /// What became of the answers to this principal's requests.
     pub(crate) fn tally(&self) -> Tally {
-        let tally = self.answers.lock().tally;
-        Tally { queued: tally.sent - tally.received - tally.held - tally.dead, ..tally }
+        self.answers.lock().tally()
+    }
+
+    /// Nothing is waited for from here on.
+    pub(crate) fn close_answers(&self) -> Vec<Arc<Slot>> {
+        self.answers.lock().closed = true;
+        self.open_requests()
     }
 
     /// The inbox of this name, if there is one.

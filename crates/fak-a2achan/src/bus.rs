@@ -15,7 +15,7 @@ use crate::held::HeldMessage;
 use crate::message::{Cause, DeadLetter};
 use crate::stats::Tally;
 
-/// A bus: the mailboxes, topics and inboxes of one kernel. Cheap to clone; clones are one bus.
+/// A bus: the mailboxes, topics and inboxes of one kernel (§3.1). Cheap to clone; clones are one bus.
 ///
 /// ```
 /// use fak_a2achan::{Addressing, Bus, BusConfig};
@@ -44,7 +44,7 @@ use crate::stats::Tally;
 #[derive(Clone)]
 pub struct Bus(Arc<Core>);
 
-/// One channel, as the host sees it.
+/// One channel, as the host sees it (§4.10).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Depth {
     /// Which.
@@ -91,6 +91,7 @@ impl Bus {
         if self.0.act_only(key).is_some() {
             return false;
         }
+        self.0.note_known(key);
         let is_new = !self.0.boxes.contains_key(key);
         if is_new {
             self.0.make(key, None).keep();

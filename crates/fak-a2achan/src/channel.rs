@@ -16,7 +16,7 @@ use crate::route::Route;
 use crate::send::{Outgoing, SendOptions, refusal};
 use crate::sites;
 
-/// A channel at hand; see [`Endpoint::channel`].
+/// A channel at hand; see [`Endpoint::channel`] (§4.1).
 ///
 /// ```
 /// # use fak_a2achan::{Bus, BusConfig};
@@ -217,6 +217,10 @@ impl Endpoint {
             Some(account) => self.core().mailbox(key, account),
             None => Err(refusal(Reason::TrustViolation, sites::FOREIGN)),
         };
+        if !self.me().is_attached() {
+            // A detach came between: nobody is going to wait there.
+            self.core().tidy(key);
+        }
         // The act itself comes later; a permit that is dropped leaves no entry.
         made.map_err(|refusal| Delivery::Refuse(self.refuse(permit, refusal)))
     }

@@ -4,7 +4,7 @@ use fak_abi::Verdict;
 
 use crate::message::{HeldNotice, Message};
 
-/// What a receive answers. `M` is what it hands over: a message, or one with a guard.
+/// What a receive answers (§4.4). `M` is what it hands over: a message, or one with a guard.
 ///
 /// ```
 /// # use fak_a2achan::{Bus, BusConfig};

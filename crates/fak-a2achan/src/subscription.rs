@@ -20,7 +20,7 @@ use crate::send::refusal;
 use crate::sites;
 use crate::topic::{Inbox, Issue, Keep, Pulled, Settled, Taken, Topic};
 
-/// A subscription to a topic; see [`Endpoint::subscribe`]. Dropping it ends it.
+/// A subscription to a topic; see [`Endpoint::subscribe`] (§4.5). Dropping it ends it.
 ///
 /// ```
 /// # use fak_a2achan::{Bus, BusConfig};
@@ -120,6 +120,7 @@ impl Endpoint {
             // Detached meanwhile: the drop ends it.
             return Outcome::Refuse(self.revoke(cleared, refusal(Reason::DefaultDeny, sites::DETACHED)));
         }
+        core.note_known(topic);
         let verdict = cleared.allow(0);
         Outcome::Allow { value: subscription, by: verdict.by() }
     }

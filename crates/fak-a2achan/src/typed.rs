@@ -12,7 +12,7 @@ use crate::channel::Channel;
 use crate::delivery::Delivery;
 use crate::message::Message;
 
-/// A channel of values; see [`Channel::typed`].
+/// A channel of values; see [`Channel::typed`] (§4.3).
 ///
 /// ```
 /// # use fak_a2achan::{Bus, BusConfig};

@@ -63,7 +63,7 @@ impl ToolToken {
     }
 }
 
-/// The tool a call names: an act of the protocol, whose id is a constant, or a host's own tool.
+/// The tool a call names: an act of the protocol, whose id is a constant, or a host's own tool (§2.8).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Tool<'a> {
     /// One of the closed acts.
@@ -108,7 +108,7 @@ impl<'a> From<&'a ToolToken> for Tool<'a> {
     }
 }
 
-/// A value of a call's open metadata.
+/// A value of a call's open metadata (§2.5).
 #[derive(Debug, Clone, PartialEq)]
 pub enum MetaValue {
     /// A number, such as the `cost` that the budget rung charges (§3.8).
@@ -146,7 +146,7 @@ pub struct Rider {
     pub meta: BTreeMap<Id, MetaValue>,
 }
 
-/// A switch that says an act is no longer wanted. Clones share it; it never turns back.
+/// A switch that says an act is no longer wanted (§2.5). Clones share it; it never turns back.
 #[derive(Debug, Clone, Default)]
 pub struct Cancel(Arc<AtomicBool>);
 

@@ -210,7 +210,7 @@ impl Act {
     }
 }
 
-/// A set of capabilities.
+/// A set of capabilities (§2.8).
 ///
 /// ```
 /// use fak_abi::{CapSet, Capability};

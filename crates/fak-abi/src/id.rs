@@ -37,7 +37,7 @@ impl PartialEq for Id {
     }
 }
 
-/// Text that cannot name anything. It never repeats the text: the text is what cannot be shown.
+/// Text that cannot name anything (§4.1). It never repeats the text: the text is what cannot be shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum IdError {
@@ -98,7 +98,7 @@ const fn reorders(c: char) -> bool {
     )
 }
 
-/// Text shown between quotes; see [`Id::quoted`].
+/// Text shown between quotes; see [`Id::quoted`] (§4.1).
 #[derive(Clone, Copy)]
 pub struct Quoted<'a>(&'a str);
 

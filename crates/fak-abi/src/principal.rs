@@ -22,7 +22,7 @@ closed_enum! {
     }
 }
 
-/// The identity of one kernel, compared by pointer: it cannot be guessed, forged or reused.
+/// The identity of one kernel, compared by pointer: it cannot be guessed, forged or reused (§3.1).
 ///
 /// Everything a kernel makes carries it. Holding a tag proves nothing; being *made with* the seal
 /// it belongs to does.

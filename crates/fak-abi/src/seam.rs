@@ -14,7 +14,7 @@ use crate::reference::Ref;
 use crate::time::Clock;
 use crate::verdict::{Claim, Opinion, Refusal, RungName, SiteInfo};
 
-/// The tools a rung, admitter or engine concerns itself with.
+/// The tools a rung, admitter or engine concerns itself with (§2.9).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ToolScope {
     /// All of them.
@@ -32,7 +32,7 @@ impl ToolScope {
     }
 }
 
-/// What a rung may look at besides the call.
+/// What a rung may look at besides the call (§2.9).
 #[derive(Clone, Copy)]
 pub struct Desk<'a> {
     /// The bytes behind Refs, and rewriting for transforms.
@@ -155,7 +155,7 @@ pub trait ResultAdmitter: Send + Sync {
     fn screen(&self, call: &ToolCall<'_>, body: &Ref, desk: &Desk<'_>) -> Opinion;
 }
 
-/// What an engine set aside for a run at submit; dropping it gives it back.
+/// What an engine set aside for a run at submit; dropping it gives it back (§3.3).
 pub struct EngineClaim(Box<dyn Any + Send + Sync>);
 
 impl EngineClaim {
@@ -176,7 +176,7 @@ impl EngineClaim {
     }
 }
 
-/// What an engine answers when a call it serves is submitted.
+/// What an engine answers when a call it serves is submitted (§3.3).
 pub enum Claiming {
     /// It needs nothing set aside.
     Nothing,
@@ -288,7 +288,7 @@ pub trait Resolver: Send + Sync {
     fn rewrite(&self, body: &Ref, bytes: Bytes) -> Result<Ref, ResolveError>;
 }
 
-/// A Ref that this kernel cannot resolve.
+/// A Ref that this kernel cannot resolve (§2.1).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 #[error("the ref belongs to another kernel")]
 pub struct ResolveError;

@@ -168,13 +168,13 @@ pub trait Clock: Send + Sync {
     fn now(&self) -> Timestamp;
 }
 
-/// Wakes a waiter at an instant of the same kernel's [`Clock`], so that waits can have deadlines.
+/// Wakes a waiter at an instant of the same kernel's [`Clock`], so that waits can have deadlines (§2.9).
 pub trait Timer: Send + Sync {
     /// Calls `waker` once `at` has come. Dropping the answer cancels the wake-up.
     fn wake_at(&self, at: Timestamp, waker: Waker) -> WakeUp;
 }
 
-/// A scheduled wake-up; dropping it cancels it.
+/// A scheduled wake-up; dropping it cancels it (§2.9).
 pub struct WakeUp(#[expect(dead_code, reason = "held for its drop")] Option<Box<dyn Any + Send + Sync>>);
 
 impl WakeUp {

@@ -47,7 +47,7 @@ const NUMBER: SiteInfo = SiteInfo {
 /// The checks of the budget rung, for explain.
 pub const BUDGET_SITES: &[SiteInfo] = &[CALLS, BYTES, COST, PRICE, NUMBER];
 
-/// How much an agent or a wave may do in all. What is absent is not limited.
+/// How much an agent or a wave may do in all (§3.8). What is absent is not limited.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Budget {
     /// Acts.
@@ -58,7 +58,7 @@ pub struct Budget {
     pub cost: Option<f64>,
 }
 
-/// What was done of a [`Budget`].
+/// What was done of a [`Budget`] (§3.8).
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Spent {
     /// Acts.

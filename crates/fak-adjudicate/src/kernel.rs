@@ -31,7 +31,7 @@ pub(crate) const AUDIT: RungName = "audit";
 /// The rung that allows, with what a transform leaves; or the refusal.
 pub(crate) type Judged = Result<(RungName, Option<Ref>), (Refusal, RungName)>;
 
-/// One kernel: the rungs, engines and principals that belong together. Two kernels share nothing.
+/// One kernel: the rungs, engines and principals that belong together (§3.1). Two kernels share nothing.
 ///
 /// The host keeps the `Arc`; agents get [`AgentHandle`]s from [`Kernel::attach`].
 ///

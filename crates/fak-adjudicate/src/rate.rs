@@ -37,7 +37,7 @@ const NUMBER: SiteInfo = SiteInfo {
 /// The checks of the rate rung, for explain.
 pub const RATE_SITES: &[SiteInfo] = &[PRINCIPAL, ADDRESS, NUMBER];
 
-/// A token bucket: `burst` acts at once, then one for every `per`.
+/// A token bucket: `burst` acts at once, then one for every `per` (§3.8).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RateLimit {
     /// Tokens of a full bucket.
@@ -52,7 +52,7 @@ impl RateLimit {
     }
 }
 
-/// What a [`RateRung`] limits.
+/// What a [`RateRung`] limits (§3.8).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RateOptions {
     /// The acts it counts; default all.

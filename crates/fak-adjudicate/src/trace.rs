@@ -19,7 +19,7 @@ use fak_abi::{Address, Emitter, Event, EventKind, EventKinds, Verdict};
 pub const TRACE_TARGETS: &[&str] =
     &["fak::decide", "fak::value", "fak::agent", "fak::message", "fak::kernel"];
 
-/// Sends the kernel's events to whatever `tracing` subscriber is current on the acting thread.
+/// Sends the kernel's events to whatever `tracing` subscriber is current on the acting thread (§2.9).
 ///
 /// Without it, and for kinds it does not want, the kernel builds no event. With it, a target or level that the
 /// subscriber disabled costs one load.

@@ -24,7 +24,7 @@ const OUTSIDE: SiteInfo = SiteInfo {
     next: "hand over to a member along a declared edge; whoever is outside the group is not reached from inside",
 };
 
-/// A topology ready to be installed in a kernel: members hand over along its edges alone. Whoever is no member is
+/// A topology ready to be installed in a kernel: members hand over along its edges alone (§6.9). Whoever is no member is
 /// not bound by it.
 ///
 /// ```

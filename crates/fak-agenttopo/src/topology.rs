@@ -43,7 +43,7 @@ pub struct Topology {
     inner: Arc<Inner>,
 }
 
-/// A member's neighbours, in declaration order.
+/// A member's neighbours, in declaration order (§6.8).
 #[derive(Clone, Debug, PartialEq)]
 pub struct Neighbors<'a> {
     /// Those it takes from.

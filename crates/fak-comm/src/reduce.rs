@@ -115,7 +115,7 @@ impl FromStr for Reduction {
     }
 }
 
-/// One member's output, as a reduction sees it.
+/// One member's output, as a reduction sees it (§6.4).
 #[derive(Clone, Copy, Debug)]
 pub struct Output<'a> {
     /// Whose it is.
@@ -126,7 +126,7 @@ pub struct Output<'a> {
     pub bytes: &'a [u8],
 }
 
-/// What a reduction came to.
+/// What a reduction came to (§6.4).
 #[derive(Clone, Debug, PartialEq)]
 pub enum Reduced {
     /// One of the outputs, by its index among those given; with the tally of a vote.
@@ -140,7 +140,7 @@ pub enum Reduced {
     Made(Vec<u8>),
 }
 
-/// What one distinct output of a vote got.
+/// What one distinct output of a vote got (§6.4).
 #[derive(Clone, Debug, PartialEq)]
 pub struct Tally {
     /// Index of the output of the smallest member id that voted for it.

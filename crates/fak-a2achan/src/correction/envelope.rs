@@ -9,7 +9,7 @@ use fak_abi::{
 /// The most bytes a correction's text may have. A request may lower it, never raise it (§4.9).
 pub const MAX_CORRECTION_BYTES: u64 = 1_024;
 
-/// A worker's statement of what it is doing: `fak.a2a.worker-status.v1`.
+/// A worker's statement of what it is doing: `fak.a2a.worker-status.v1` (§4.9).
 ///
 /// ```
 /// # use fak_a2achan::{Bus, BusConfig};
@@ -60,7 +60,7 @@ pub struct WorkerStatus {
     pub last_action: String,
 }
 
-/// What an orchestrator asks for.
+/// What an orchestrator asks for (§4.9).
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct CorrectionRequest {
     /// The orchestrator: the id of the principal that asks.
@@ -81,7 +81,7 @@ pub struct CorrectionRequest {
     pub max_bytes: Option<u64>,
 }
 
-/// A correction on its way: `fak.a2a.correction.v1`.
+/// A correction on its way: `fak.a2a.correction.v1` (§4.9).
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Correction {
     /// `corr_` and 16 hexadecimal digits, a function of everything else.
@@ -104,7 +104,7 @@ pub struct Correction {
     pub max_bytes: u64,
 }
 
-/// What a corrected worker does next.
+/// What a corrected worker does next (§4.9).
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct NextAction {
     /// The worker.
@@ -123,7 +123,7 @@ pub struct NextAction {
     pub summary: String,
 }
 
-/// A worker's acknowledgement: `fak.a2a.correction-ack.v1`.
+/// A worker's acknowledgement: `fak.a2a.correction-ack.v1` (§4.9).
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct CorrectionAck {
     /// What is acknowledged.
@@ -138,7 +138,7 @@ pub struct CorrectionAck {
     pub next_action: NextAction,
 }
 
-/// The audit row that every attempt to correct yields: `fak.a2a.correction-audit.v1`.
+/// The audit row that every attempt to correct yields: `fak.a2a.correction-audit.v1` (§4.9).
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct CorrectionAudit {
     /// The correction; empty if none was made.

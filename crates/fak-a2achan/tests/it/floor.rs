@@ -272,3 +272,25 @@ fn counting_rungs_count_what_happens() {
     message(bravo.try_recv(&at));
     assert!(world.bus.stats().is_conserved());
 }
+
+/// §4.3 row 9: what was ever opened, bound, attached or subscribed to stays known, whatever becomes
+/// of whoever made it known.
+#[test]
+fn declared_names_outlive_those_who_declared_them() {
+    let config = BusConfig { addressing: Addressing::Declared, ..BusConfig::default() };
+    let world = World::with(config, |b| b);
+    let (alpha, bravo) = (world.agent("alpha"), world.agent("bravo"));
+    let body = shared(&alpha, "x");
+    let send = |at: &str| alpha.send(&key(at), &body);
+    drop(bravo.bind(&key("in_kernel:jobs")).allowed().unwrap());
+    drop(bravo.subscribe(&key("in_kernel:news")).allowed().unwrap());
+    world.kernel.detach(&id("bravo")).unwrap();
+    for known in ["in_kernel:jobs", "in_kernel:news", "in_kernel:bravo", "session:trace-bravo"] {
+        allowed(&send(known));
+    }
+    for unknown in ["in_kernel:job", "in_kernel:new", "session:bravo"] {
+        denied(&send(unknown), Reason::Misroute, "a2achan/undeclared");
+    }
+    assert_eq!(alpha.publish(&key("in_kernel:news"), &body).fanout, 0);
+    assert!(world.bus.stats().is_conserved());
+}

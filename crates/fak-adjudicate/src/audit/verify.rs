@@ -29,7 +29,7 @@ pub struct Checkpoint {
     pub head: Digest,
 }
 
-/// A last line without an end.
+/// A last line without an end (§3.6).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Torn {
     /// Its number, from 1.
@@ -38,7 +38,7 @@ pub struct Torn {
     pub bytes: u64,
 }
 
-/// What a log that verifies holds.
+/// What a log that verifies holds (§3.6).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Verified {
     /// Its end: what a checkpoint would say.
@@ -49,7 +49,7 @@ pub struct Verified {
     pub missed: u64,
 }
 
-/// Reads a log line by line and checks each against the one before it.
+/// Reads a log line by line and checks each against the one before it (§3.6).
 #[derive(Debug)]
 pub struct AuditReader<R> {
     input: R,

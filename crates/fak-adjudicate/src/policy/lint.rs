@@ -11,7 +11,7 @@ use super::glob::Glob;
 use super::program::Family;
 use super::rule::{Effect, Policy, Rule, Who};
 
-/// Something suspicious about one rule of a policy.
+/// Something suspicious about one rule of a policy (§3.7).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PolicyLint {
     /// The line the rule starts on, from 1.

@@ -4,7 +4,7 @@ use fak_abi::{Act, Capability, Id, PrincipalSpec, Reason, ShareScope, Taint};
 
 use super::glob::{AddressGlob, Glob};
 
-/// A parsed policy: every rule is well formed. Which of them can never match, [`Policy::lint`]
+/// A parsed policy: every rule is well formed (§3.7). Which of them can never match, [`Policy::lint`]
 /// says.
 ///
 /// ```

@@ -15,7 +15,7 @@ const MAX_LANES: usize = 4_096;
 /// Most globs of all trees together: the lint compares them in pairs.
 const MAX_TREE_GLOBS: usize = 16_384;
 
-/// A name as a list gives it, with its line when it came as text.
+/// A name as a list gives it, with its line when it came as text (§6.7).
 #[derive(Clone, Debug, Eq, PartialEq, serde::Serialize)]
 pub struct Listing {
     /// The lane's name.
@@ -50,7 +50,7 @@ pub struct Note {
     pub line: usize,
 }
 
-/// One lane.
+/// One lane (§6.7).
 #[derive(Clone, Debug)]
 pub struct Lane {
     pub(super) name: Id,
