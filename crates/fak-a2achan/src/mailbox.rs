@@ -9,6 +9,7 @@
 mod guard;
 mod lease;
 mod offer;
+mod peek;
 mod plain;
 mod seek;
 #[cfg(test)]

@@ -28,6 +28,26 @@ fn explain_names_the_nearest_key_within_the_askers_domain() {
     assert_eq!(world.bus.stats().denied, 0, "no side effects");
 }
 
+/// §3.5, §4.4: a receive in front of others' messages only is explained as it would be answered, and takes nothing.
+#[test]
+fn explain_knows_when_only_others_messages_are_queued() {
+    let world = World::new();
+    let (alpha, bravo, zulu) = (world.agent("alpha"), world.agent("bravo"), world.stranger("zulu", "f2"));
+    let at = key("in_kernel:w");
+    let check = |who: &fak_a2achan::Endpoint| who.explain(Act::Recv, &at, None).site.map(|site| site.check);
+    assert_eq!((check(&zulu), check(&bravo)), (None, None));
+    for _ in 0..2 {
+        allowed(&alpha.send(&at, &shared(&alpha, "x")));
+        assert_eq!((check(&zulu), check(&bravo)), (Some("a2achan/only-others"), None));
+    }
+    assert_eq!(
+        zulu.try_recv(&at).refusal().and_then(|verdict| verdict.reason()),
+        Some(Reason::TrustViolation)
+    );
+    assert!(bravo.try_recv(&at).message().is_some() && bravo.try_recv(&at).message().is_some());
+    assert_eq!(check(&zulu), None);
+}
+
 #[test]
 fn explain_covers_the_rows_after_the_rungs() {
     let world = World::with(BusConfig { capacity: 1, ..BusConfig::default() }, |b| b);
