@@ -120,6 +120,16 @@ pub(crate) fn send_recv_by_key(channels: u64) -> Run {
     })
 }
 
+/// The same at one key, whatever others there are.
+pub(crate) fn send_recv_one_of(channels: u64) -> Run {
+    let line = Line::new(World::new(None), channels);
+    Run::each(move || {
+        let key = line.out.first().map(Channel::key).unwrap();
+        assert!(line.alpha.send(key, black_box(&line.body)).is_allow());
+        drop(black_box(message(line.bravo.try_recv(key))));
+    })
+}
+
 /// What one sender may leave in a mailbox.
 pub(crate) const QUEUED: u64 = 768;
 

@@ -46,6 +46,7 @@ pub const PATHS: &[Path] = &[
     // Size: channels; the acts go round them.
     path("send-recv", channels::send_recv),
     path("send-recv-by-key", channels::send_recv_by_key),
+    path("send-recv-one-of", channels::send_recv_one_of),
     path("tokio-send-recv", channels::tokio_send_recv),
     Path { name: "send", make: channels::send, most: channels::QUEUED - 1 },
     Path { name: "recv", make: channels::recv, most: channels::QUEUED },

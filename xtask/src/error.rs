@@ -27,6 +27,9 @@ pub(crate) enum TaskError {
     /// Standard output is gone.
     #[error("cannot write to standard output: {0}")]
     Output(std::io::Error),
+    /// A step of a load was not done.
+    #[error("the load stopped: {0}")]
+    Load(String),
     /// A name given on the command line is not known.
     #[error("unknown {kind} \"{name}\": expected {known}")]
     Unknown { kind: &'static str, name: String, known: String },

@@ -10,13 +10,37 @@ use fak_abi::{ChannelKey, Outcome, Reason, Ref, Rider, Timestamp, Verdict};
 use crate::delivery::Delivery;
 use crate::endpoint::Endpoint;
 use crate::mailbox::{Mailbox, SpaceState, WaitState};
-use crate::recv::Incoming;
+use crate::recv::{Incoming, Receiving};
 use crate::request::{PendingReply, RequestOptions};
 use crate::route::Route;
 use crate::send::{Outgoing, SendOptions, refusal};
 use crate::sites;
 
-/// A channel at hand; see [`Endpoint::channel`].
+/// A channel at hand; see [`Endpoint::channel`] (§4.1).
+///
+/// ```
+/// # use fak_a2achan::{Bus, BusConfig};
+/// # use fak_abi::{Capability::*, ChannelKey, Id, Locale, PrincipalSpec, ShareScope};
+/// # use fak_adjudicate::Kernel;
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let bus = Bus::new(BusConfig::default())?;
+/// # let kernel = Kernel::builder().driver(bus.driver()).build()?;
+/// # let attach = |name: &str| -> Result<_, Box<dyn std::error::Error>> {
+/// #     let spec = PrincipalSpec::agent(Id::new(name)?).fleet(Id::new("crew")?);
+/// #     Ok(kernel.attach(spec.caps([A2aSend, A2aRecv, RefWiden]))?)
+/// # };
+/// # let (alpha, bravo) = (attach("alpha")?, attach("bravo")?);
+/// # let work = ChannelKey::new(Locale::InKernel, "work")?;
+/// # let order = alpha.widen(&alpha.mint("build"), ShareScope::Fleet).allowed().ok_or("refused")?;
+/// // Mailbox and lookups are found once, for a key that is used often.
+/// let channel = bus.endpoint(&alpha).channel(&work);
+/// for _ in 0..3 {
+///     assert!(channel.send(&order).is_allow());
+/// }
+/// assert_eq!(bus.stats().queued, 3);
+/// # Ok(())
+/// # }
+/// ```
 pub struct Channel {
     endpoint: Endpoint,
     key: ChannelKey,
@@ -79,7 +103,7 @@ impl Channel {
 
     /// Sends a request (§4.7); see [`Endpoint::request`].
     pub fn request(&self, body: &Ref, options: &RequestOptions<'_>) -> Outcome<PendingReply> {
-        self.endpoint.ask(&self.key, body, options, self.at_hand())
+        self.endpoint.ask(&self.key, body, options, self.at_hand().or_else(|| self.look_up()))
     }
 
     /// Waits for a message (§4.4).
@@ -87,15 +111,9 @@ impl Channel {
     /// # Cancel safety
     /// Dropping the future loses nothing: no message has been taken, and a wake-up it had got goes
     /// to the next waiter.
-    pub async fn recv(&self) -> Delivery {
-        if let Some((mailbox, _)) = self.at_hand().or_else(|| self.look_up()) {
-            let delivery = Waiting::new(&self.endpoint, mailbox).take(&Incoming::plain(&self.key)).await.0;
-            if !delivery.is_empty() {
-                return delivery;
-            }
-            // Retired for want of use before the wait began.
-        }
-        self.endpoint.recv(&self.key).await
+    pub fn recv(&self) -> impl Future<Output = Delivery> + Send + '_ {
+        let at_hand = self.at_hand().or_else(|| self.look_up()).map(|(mailbox, _)| mailbox);
+        Receiving::new(&self.endpoint, &self.key, at_hand)
     }
 
     /// Sends as soon as there is room, or until `deadline` has passed; see [`Endpoint::send_wait`].
@@ -158,8 +176,8 @@ impl Endpoint {
     ///
     /// # Cancel safety
     /// As [`Channel::recv`].
-    pub async fn recv(&self, key: &ChannelKey) -> Delivery {
-        self.recv_as(key, &Incoming::plain(key)).await.0
+    pub fn recv<'a>(&'a self, key: &'a ChannelKey) -> impl Future<Output = Delivery> + Send + 'a {
+        Receiving::new(self, key, None)
     }
 
     /// Waits for a message until the rider's deadline, or until its switch is turned (§2.5).
@@ -199,6 +217,10 @@ impl Endpoint {
             Some(account) => self.core().mailbox(key, account),
             None => Err(refusal(Reason::TrustViolation, sites::FOREIGN)),
         };
+        if !self.me().is_attached() {
+            // A detach came between: nobody is going to wait there.
+            self.core().tidy(key);
+        }
         // The act itself comes later; a permit that is dropped leaves no entry.
         made.map_err(|refusal| Delivery::Refuse(self.refuse(permit, refusal)))
     }

@@ -15,12 +15,38 @@ use crate::endpoint::Endpoint;
 use crate::mailbox::{Mailbox, Terms};
 use crate::message::{Cause, Message};
 use crate::recv::Incoming;
+use crate::request::Slot;
 use crate::send::refusal;
 use crate::sites;
 use crate::topic::Inbox;
 
 /// A message that was received but not yet acknowledged (§4.4). It keeps its slot and counts as
 /// queued. Dropping it puts it back at its place; so do its deadline and detaching its holder.
+///
+/// ```
+/// # use fak_a2achan::{Bus, BusConfig};
+/// # use fak_abi::{Capability::*, ChannelKey, Id, Locale, PrincipalSpec, ShareScope};
+/// # use fak_adjudicate::Kernel;
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let bus = Bus::new(BusConfig::default())?;
+/// # let kernel = Kernel::builder().driver(bus.driver()).build()?;
+/// # let attach = |name: &str| -> Result<_, Box<dyn std::error::Error>> {
+/// #     let spec = PrincipalSpec::agent(Id::new(name)?).fleet(Id::new("crew")?);
+/// #     Ok(kernel.attach(spec.caps([A2aSend, A2aRecv, RefWiden]))?)
+/// # };
+/// # let (alpha, bravo) = (attach("alpha")?, attach("bravo")?);
+/// # let work = ChannelKey::new(Locale::InKernel, "work")?;
+/// # let order = alpha.widen(&alpha.mint("build"), ShareScope::Fleet).allowed().ok_or("refused")?;
+/// let worker = bus.endpoint(&bravo);
+/// bus.endpoint(&alpha).send(&work, &order);
+/// let job = worker.try_recv_leased(&work, None).message().ok_or("nothing")?;
+/// drop(job); // The worker died: the message is back in its place.
+/// let job = worker.try_recv_leased(&work, None).message().ok_or("nothing")?;
+/// assert!(job.ack().is_allow());
+/// assert_eq!((bus.stats().received, bus.stats().queued), (1, 0));
+/// # Ok(())
+/// # }
+/// ```
 #[must_use = "a leased message goes back to its queue when it is dropped"]
 pub struct LeasedMessage {
     endpoint: Endpoint,
@@ -34,6 +60,7 @@ pub struct LeasedMessage {
 pub(crate) enum Holder {
     Mailbox(Arc<Mailbox>),
     Inbox(Arc<Inbox>),
+    Answer(Arc<Slot>),
 }
 
 impl Holder {
@@ -42,6 +69,7 @@ impl Holder {
         match self {
             Self::Mailbox(mailbox) => Origin::Mailbox(Arc::downgrade(mailbox)),
             Self::Inbox(inbox) => Origin::Inbox(Arc::downgrade(inbox)),
+            Self::Answer(slot) => Origin::Answer(Arc::downgrade(slot)),
         }
     }
 }
@@ -49,9 +77,10 @@ impl Holder {
 enum Origin {
     Mailbox(Weak<Mailbox>),
     Inbox(Weak<Inbox>),
+    Answer(Weak<Slot>),
 }
 
-/// Puts back what is due in one mailbox or inbox, when the timer says so.
+/// Puts back what is due where it came from, when the timer says so.
 struct Expiry {
     core: Weak<Core>,
     origin: Origin,
@@ -69,6 +98,11 @@ impl Wake for Expiry {
             Origin::Inbox(inbox) => {
                 if let Some(inbox) = inbox.upgrade() {
                     core.settled(inbox.expire_leases(core.now()));
+                }
+            }
+            Origin::Answer(slot) => {
+                if let Some(slot) = slot.upgrade() {
+                    core.returned(slot.expire_lease(core.now()));
                 }
             }
         }
@@ -219,6 +253,11 @@ impl LeasedMessage {
                 acked
             }
             Holder::Inbox(inbox) => core.settled(inbox.ack(token, core.now())),
+            Holder::Answer(slot) => {
+                let (acked, returned) = slot.ack(token, core.now());
+                core.returned(returned);
+                acked
+            }
         };
         if acked {
             Verdict::allow(GATE)
@@ -237,6 +276,7 @@ impl Drop for LeasedMessage {
             Holder::Inbox(inbox) => {
                 core.settled(inbox.give_back(self.token, true));
             }
+            Holder::Answer(slot) => core.returned(slot.give_back(self.token)),
         }
         if let Some(account) = self.endpoint.account() {
             account.leases.give();

@@ -88,6 +88,8 @@ struct Input {
     /// Slots promised to somebody.
     reserved: u64,
     waiters: VecDeque<wait::Waiter>,
+    /// The principal that was woken last.
+    spare: Option<Arc<Principal>>,
     next_waiter: u64,
     /// Counts arrivals, put-backs included: what a waiter has seen is a prefix of them.
     version: u64,
@@ -136,6 +138,7 @@ impl<L: Locks> Mailbox<L> {
             gone_seen: 0,
             reserved: 0,
             waiters: VecDeque::new(),
+            spare: None,
             next_waiter: 0,
             version: 0,
             epoch: 0,

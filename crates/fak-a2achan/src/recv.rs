@@ -20,6 +20,8 @@ use crate::message::{Cause, HeldNotice, Message};
 use crate::send::refusal;
 use crate::sites;
 
+pub(crate) use wait::Receiving;
+
 /// A receive, before it is known whether there is anything.
 #[derive(Clone, Copy)]
 pub(crate) struct Incoming<'a> {
@@ -43,7 +45,7 @@ impl Endpoint {
     #[inline]
     pub(crate) fn take_now(&self, key: &ChannelKey, mailbox: Option<&Arc<Mailbox>>) -> Delivery {
         if let Some(at) = mailbox
-            && !(self.screens() || self.has_edges() || at.is_timed())
+            && self.is_free(at)
         {
             let call = ToolCall::new(self.agent(), Act::Recv).address(Address::Channel(key));
             match self.pass(&call) {
@@ -51,7 +53,7 @@ impl Endpoint {
                     Quick::Entry(entry, None) if entry.extra.is_none() => {
                         return Delivery::Message(Message::new(entry, self.me(), 0));
                     }
-                    Quick::Entry(entry, wake) => return self.hand_over_freely(entry, wake),
+                    Quick::Entry(entry, wake) => return self.hand_over_freely(at, entry, wake),
                     Quick::Empty => return Delivery::Empty,
                     Quick::Look => {}
                 },
@@ -143,7 +145,7 @@ impl Endpoint {
             };
             return match refused {
                 Some(refusal) => (Delivery::Refuse(self.refuse(permit, refusal)), 0),
-                None => (self.nothing(permit), 0),
+                None => (self.found_nothing(permit), 0),
             };
         };
         if self.is_plain(mailbox, incoming) {
@@ -152,7 +154,7 @@ impl Endpoint {
                     wake.into_iter().for_each(Waker::wake);
                     return self.hand_over(&call, permit, mailbox, (entry, 0));
                 }
-                Quick::Empty => return (self.nothing(permit), 0),
+                Quick::Empty => return (self.found_nothing(permit), 0),
                 Quick::Look => {}
             }
         }
@@ -165,29 +167,37 @@ impl Endpoint {
         incoming.lease.is_none() && !mailbox.is_timed() && !self.has_edges()
     }
 
-    /// True if what is received here need not be screened, so that a receive that nobody keeps books
-    /// of is over once the message is out.
+    /// True if a plain receive here is over once the message is out: there is nothing to screen, and
+    /// nobody to be asked.
     #[inline]
-    fn is_free(&self, mailbox: &Mailbox, incoming: &Incoming<'_>) -> bool {
-        incoming.act == Act::Recv && !self.screens() && self.is_plain(mailbox, incoming)
+    fn is_free(&self, mailbox: &Mailbox) -> bool {
+        !(self.screens() || self.has_edges() || mailbox.is_timed())
     }
 
     /// Hands over what was neither to be screened nor to be counted. Kept apart from where there is
     /// nobody to tell, so that a message is not put down on the way.
     #[cold]
-    fn hand_over_freely(&self, entry: Entry, wake: Option<Waker>) -> Delivery {
+    fn hand_over_freely(&self, mailbox: &Mailbox, entry: Entry, wake: Option<Waker>) -> Delivery {
         wake.into_iter().for_each(Waker::wake);
-        self.note_handed(&entry);
+        if !self.note_handed(&entry) {
+            mailbox.put_back(entry);
+            return Delivery::Refuse(self.refuse_freely(refusal(Reason::LeaseHeld, sites::RING)));
+        }
         Delivery::Message(Message::new(entry, self.me(), 0))
     }
 
-    /// From here on it is known whom the requester waits for.
+    /// From here on it is known whom the requester waits for; false if that would close a ring of
+    /// blocking requests (§4.7): then it is not for this agent while that waits.
     #[inline]
-    fn note_handed(&self, entry: &Entry) {
-        if let Some(extra) = &entry.extra
-            && let Some(answer) = &extra.answer
-        {
-            self.core().note_receiver(answer, self.me());
+    fn note_handed(&self, entry: &Entry) -> bool {
+        let answer = entry.extra.as_ref().and_then(|extra| extra.answer.as_ref());
+        answer.is_none_or(|answer| self.core().note_receiver(answer, self.me()))
+    }
+
+    /// It was not handed over after all.
+    fn unnote_handed(&self, entry: &Entry) {
+        if let Some(answer) = entry.extra.as_ref().and_then(|extra| extra.answer.as_ref()) {
+            self.core().unnote_receiver(answer);
         }
     }
 
@@ -218,7 +228,7 @@ impl Endpoint {
     }
 
     /// Nothing was there: an allowed act.
-    fn nothing(&self, permit: Permit<'_>) -> Delivery {
+    pub(crate) fn found_nothing(&self, permit: Permit<'_>) -> Delivery {
         match self.charge(permit) {
             Ok(cleared) => {
                 let _ = cleared.allow(0);
@@ -239,11 +249,11 @@ impl Endpoint {
         let (reason, site) = match found {
             Found::Entry(entry, token) => return self.hand_over(call, permit, mailbox, (entry, token)),
             Found::Nothing if unlinked => (Reason::PolicyBlock, sites::NO_EDGE),
-            Found::Nothing | Found::Candidate(..) | Found::Again => return (self.nothing(permit), 0),
+            Found::Nothing | Found::Candidate(..) | Found::Again => return (self.found_nothing(permit), 0),
             Found::Others => (Reason::TrustViolation, sites::ONLY_OTHERS),
             Found::NotYours => (Reason::TrustViolation, sites::NOT_RECEIVER),
             // Retired for want of use: there is nothing, and nothing is lost.
-            Found::End(End::Close) if !self.core().is_closed() => return (self.nothing(permit), 0),
+            Found::End(End::Close) if !self.core().is_closed() => return (self.found_nothing(permit), 0),
             Found::End(_) => (Reason::Misroute, sites::CLOSED),
         };
         (Delivery::Refuse(self.refuse(permit, refusal(reason, site))), 0)
@@ -280,10 +290,22 @@ impl Endpoint {
             self.core().dead_letters(vec![entry], Cause::Supersede);
             return (Delivery::Refuse(verdict), 0);
         }
+        let put_back = |entry: Entry| {
+            if token == 0 {
+                mailbox.put_back(entry);
+            } else if let Some(waker) = mailbox.undo_lease(token) {
+                waker.wake();
+            }
+        };
+        if !self.note_handed(&entry) {
+            give_back();
+            put_back(entry);
+            let refusal = refusal(Reason::LeaseHeld, sites::RING);
+            return (Delivery::Refuse(self.refuse(permit, refusal)), 0);
+        }
         match self.charge(permit) {
             Ok(cleared) => {
                 let _ = cleared.allow(entry.seq);
-                self.note_handed(&entry);
                 (Delivery::Message(Message::new(entry, self.me(), 0)), token)
             }
             Err(verdict) => {
@@ -291,11 +313,8 @@ impl Endpoint {
                 if corrects {
                     self.unreceive_correction(&entry);
                 }
-                if token == 0 {
-                    mailbox.put_back(entry);
-                } else if let Some(waker) = mailbox.undo_lease(token) {
-                    waker.wake();
-                }
+                self.unnote_handed(&entry);
+                put_back(entry);
                 (Delivery::Refuse(verdict), 0)
             }
         }

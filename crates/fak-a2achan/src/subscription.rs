@@ -7,7 +7,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use dashmap::Entry as Place;
-use fak_abi::{Act, Address, ChannelKey, Outcome, Permit, Reason, Rider, Tool, ToolCall, Verdict, WakeUp};
+use fak_abi::{Act, Address, ChannelKey, Outcome, Pass, Permit, Reason, Rider, ToolCall, Verdict, WakeUp};
 
 use crate::config::Addressing;
 use crate::core::Core;
@@ -16,18 +16,41 @@ use crate::endpoint::Endpoint;
 use crate::entry::Entry;
 use crate::lease::{Holder, LeasedMessage};
 use crate::message::{Cause, Message};
-use crate::recv::Incoming;
 use crate::send::refusal;
 use crate::sites;
 use crate::topic::{Inbox, Issue, Keep, Pulled, Settled, Taken, Topic};
 
-/// A subscription to a topic; see [`Endpoint::subscribe`]. Dropping it ends it.
+/// A subscription to a topic; see [`Endpoint::subscribe`] (§4.5). Dropping it ends it.
+///
+/// ```
+/// # use fak_a2achan::{Bus, BusConfig};
+/// # use fak_abi::{Capability::*, ChannelKey, Id, Locale, PrincipalSpec, ShareScope};
+/// # use fak_adjudicate::Kernel;
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let bus = Bus::new(BusConfig::default())?;
+/// # let kernel = Kernel::builder().driver(bus.driver()).build()?;
+/// # let attach = |name: &str| -> Result<_, Box<dyn std::error::Error>> {
+/// #     let spec = PrincipalSpec::agent(Id::new(name)?).fleet(Id::new("crew")?);
+/// #     Ok(kernel.attach(spec.caps([A2aSend, A2aRecv, RefWiden]))?)
+/// # };
+/// # let (alpha, bravo) = (attach("alpha")?, attach("bravo")?);
+/// # let work = ChannelKey::new(Locale::InKernel, "work")?;
+/// # let order = alpha.widen(&alpha.mint("build"), ShareScope::Fleet).allowed().ok_or("refused")?;
+/// let mut news = bus.endpoint(&bravo).subscribe(&work).allowed().ok_or("refused")?;
+/// let receipt = bus.endpoint(&alpha).publish(&work, &order);
+/// assert_eq!((receipt.fanout, receipt.skipped, receipt.dropped), (1, 0, 0));
+/// let message = news.try_recv().message().ok_or("nothing")?;
+/// // A slow subscriber loses copies visibly: the next message says how many.
+/// assert_eq!(message.missed(), 0);
+/// drop(news);
+/// assert_eq!(bus.endpoint(&alpha).publish(&work, &order).fanout, 0);
+/// # Ok(())
+/// # }
+/// ```
 pub struct Subscription {
     endpoint: Endpoint,
     topic: Arc<Topic>,
     inbox: Arc<Inbox>,
-    /// Whether anybody has a say in what enters its holder's context; a kernel's do not change.
-    screened: bool,
     open: bool,
 }
 
@@ -92,14 +115,12 @@ impl Endpoint {
             account.subscriptions.give();
             return Outcome::Refuse(self.revoke(cleared, refusal(Reason::RateLimited, sites::MAILBOXES)));
         };
-        let screens = |act| core.host().is_none_or(|host| host.screens(Tool::Act(act)));
-        let screened = screens(Act::Recv) || screens(Act::RecvLeased);
-        let subscription =
-            Subscription { endpoint: self.clone(), topic: listed, inbox, screened, open: true };
+        let subscription = Subscription { endpoint: self.clone(), topic: listed, inbox, open: true };
         if !self.me().is_attached() {
             // Detached meanwhile: the drop ends it.
             return Outcome::Refuse(self.revoke(cleared, refusal(Reason::DefaultDeny, sites::DETACHED)));
         }
+        core.note_known(topic);
         let verdict = cleared.allow(0);
         Outcome::Allow { value: subscription, by: verdict.by() }
     }
@@ -145,6 +166,7 @@ impl Subscription {
     }
 
     /// Receives the next copy if one is there: an act of `a2a.recv`, at the topic's address.
+    #[inline]
     pub fn try_recv(&mut self) -> Delivery {
         self.attempt(How::PLAIN, None).0
     }
@@ -163,6 +185,66 @@ impl Subscription {
     /// As [`Subscription::recv`].
     pub async fn recv_with(&mut self, rider: &Rider) -> Delivery {
         self.wait(How { rider: Some(rider), ..How::PLAIN }).await.0
+    }
+
+    /// Receives what is there, up to `limit` copies: what a receive answers for each is put behind what
+    /// is in `into`; the last may be a refusal. Returns how many.
+    ///
+    /// Where nothing counts receives and nobody keeps books, a batch is one act, decided once and
+    /// taken at once; else each copy is an act of its own, as with [`Subscription::try_recv`].
+    pub fn try_recv_batch(&mut self, limit: usize, into: &mut Vec<Delivery>) -> usize {
+        let mut folded = Pass::Closely;
+        if limit > 0 && !self.endpoint.screens() {
+            let Self { endpoint, inbox, .. } = &*self;
+            let me = endpoint.me();
+            folded = endpoint.pass(&self.call(How::PLAIN));
+            if matches!(folded, Pass::Allow(_)) {
+                let made =
+                    |copy, missed, returns| Delivery::Message(Message::shared(copy, me, (missed, returns)));
+                let taken = inbox.next_batch(limit, into, made);
+                if taken > 0 {
+                    return taken;
+                }
+            }
+        }
+        self.take_batch(limit, folded, into)
+    }
+
+    #[cold]
+    fn take_batch(&self, limit: usize, mut folded: Pass, into: &mut Vec<Delivery>) -> usize {
+        let mut taken = 0;
+        // An attempt that can find nothing is not made after the first: it would be an act.
+        while taken < limit && (taken == 0 || !self.inbox.is_empty()) {
+            let pass = std::mem::replace(&mut folded, Pass::Closely);
+            let (delivery, _) = self.look(How::PLAIN, pass, None);
+            let goes_on = matches!(delivery, Delivery::Message(_) | Delivery::Hold(_));
+            if delivery.is_empty() {
+                break;
+            }
+            into.push(delivery);
+            taken += 1;
+            if !goes_on {
+                break;
+            }
+        }
+        taken
+    }
+
+    /// Waits for a copy and takes those behind it as well, up to `limit`: what a receive answers for
+    /// each. The last may be a refusal. Empty only for a limit of zero.
+    ///
+    /// # Cancel safety
+    /// Dropping the future loses nothing: it takes nothing before it is ready.
+    pub async fn recv_batch(&mut self, limit: usize) -> Vec<Delivery> {
+        let mut batch = Vec::new();
+        if limit == 0 {
+            return batch;
+        }
+        batch.push(self.recv().await);
+        if matches!(batch.last(), Some(Delivery::Message(_) | Delivery::Hold(_))) && !self.inbox.is_empty() {
+            self.try_recv_batch(limit - 1, &mut batch);
+        }
+        batch
     }
 
     /// Receives the next copy under a guard if one is there (§4.4): it keeps its slot, and counts as
@@ -220,43 +302,57 @@ impl Subscription {
         }
     }
 
+    /// The next copy, and how many were lost before it, where nobody has a say after the fold: the
+    /// common case, and small enough to be handed back in registers. `None` says only that a closer
+    /// look is needed; `folded` is then what the fold came to.
+    #[inline(never)]
+    fn quick(&self, how: How<'_>, folded: &mut Pass) -> Option<(Arc<Issue>, u64)> {
+        if self.endpoint.screens() {
+            return None;
+        }
+        let pass = self.endpoint.pass(&self.call(how));
+        if matches!(pass, Pass::Allow(_))
+            && let Some(next) = self.inbox.next()
+        {
+            return Some(next);
+        }
+        *folded = pass;
+        None
+    }
+
+    fn call<'a>(&'a self, how: How<'a>) -> ToolCall<'a> {
+        let address = Address::Channel(self.topic.key());
+        ToolCall::new(self.endpoint.agent(), how.act).address(address).rider(how.rider)
+    }
+
     /// One attempt. With `cx`, a copy that comes later wakes it, and nothing is settled if there is
     /// none. The token is that of a lease.
     #[inline]
     fn attempt(&self, how: How<'_>, cx: Option<&Context<'_>>) -> (Delivery, u64) {
-        let Self { endpoint, topic, inbox, .. } = self;
-        let address = Address::Channel(topic.key());
-        let incoming = Incoming { act: how.act, address, rider: how.rider, lease: None };
-        let call = incoming.call(endpoint);
-        let permit = match endpoint.admit(&call) {
-            Ok(permit) => permit,
-            Err(verdict) => return (Delivery::Refuse(verdict), 0),
-        };
-        // Nobody has a say after the fold: it can be taken for good.
-        let is_plain = how.lease.is_none() && !permit.counts() && !self.screened;
-        if is_plain && let Some((copy, missed)) = inbox.next() {
-            return match endpoint.charge(permit) {
-                Ok(cleared) => {
-                    let _ = cleared.allow(copy.entry().seq);
-                    (Delivery::Message(Message::shared(copy, endpoint.me(), (missed, 0))), 0)
-                }
-                Err(verdict) => (Delivery::Refuse(verdict), 0),
-            };
+        let mut folded = Pass::Closely;
+        if how.lease.is_none()
+            && let Some((copy, missed)) = self.quick(how, &mut folded)
+        {
+            return (Delivery::Message(Message::shared(copy, self.endpoint.me(), (missed, 0))), 0);
         }
-        self.look(how, is_plain, (&call, permit), cx)
+        self.look(how, folded, cx)
     }
 
     /// A closer look: at the time, the end, who has a say, and whether to wait.
     #[cold]
-    fn look(
-        &self,
-        how: How<'_>,
-        is_plain: bool,
-        (call, permit): (&ToolCall<'_>, Permit<'_>),
-        cx: Option<&Context<'_>>,
-    ) -> (Delivery, u64) {
+    fn look(&self, how: How<'_>, folded: Pass, cx: Option<&Context<'_>>) -> (Delivery, u64) {
         let Self { endpoint, inbox, .. } = self;
         let core = endpoint.core();
+        let call = self.call(how);
+        let permit = match folded {
+            Pass::Allow(_) => None,
+            Pass::Refuse(verdict) => return (Delivery::Refuse(verdict), 0),
+            Pass::Closely => match endpoint.admit(&call) {
+                Ok(permit) => Some(permit),
+                Err(verdict) => return (Delivery::Refuse(verdict), 0),
+            },
+        };
+        let is_plain = !endpoint.screens() && permit.as_ref().is_none_or(|permit| !permit.counts());
         let keep = match how.lease {
             Some(deadline) => Keep::Lease(endpoint.terms(deadline)),
             None if is_plain => Keep::No,
@@ -267,22 +363,32 @@ impl Subscription {
         let pulled = inbox.pull(keep, now, cx.map(Context::waker), (&mut expired, &mut worn));
         core.dead_copies(expired, Cause::Expire);
         core.dead_copies(worn, Cause::Wear);
-        let delivery = match pulled {
-            Pulled::Copy(taken) => return self.hand_over(how, taken, call, permit),
-            Pulled::Nothing if cx.is_some() => Delivery::Empty,
-            Pulled::Nothing => match endpoint.charge(permit) {
-                Ok(cleared) => {
-                    let _ = cleared.allow(0);
-                    Delivery::Empty
-                }
-                Err(verdict) => Delivery::Refuse(verdict),
-            },
-            Pulled::End(end) if cx.is_some() => Delivery::End(end),
-            Pulled::End(_) => {
-                Delivery::Refuse(endpoint.refuse(permit, refusal(Reason::Misroute, sites::CLOSED)))
+        let delivery = match (pulled, permit) {
+            (Pulled::Copy(Taken { copy, missed, returns, .. }), None) => {
+                Delivery::Message(Message::shared(copy, endpoint.me(), (missed, returns)))
+            }
+            (Pulled::Copy(taken), Some(permit)) => return self.hand_over(how, taken, &call, permit),
+            // The act has not happened yet.
+            (Pulled::Nothing, _) if cx.is_some() => Delivery::Empty,
+            (Pulled::End(end), _) if cx.is_some() => Delivery::End(end),
+            (Pulled::Nothing, None) => Delivery::Empty,
+            (Pulled::Nothing, Some(permit)) => endpoint.found_nothing(permit),
+            (Pulled::End(_), permit) => {
+                let refusal = refusal(Reason::Misroute, sites::CLOSED);
+                Delivery::Refuse(match permit {
+                    Some(permit) => endpoint.refuse(permit, refusal),
+                    None => endpoint.refuse_freely(refusal),
+                })
             }
         };
         (delivery, 0)
+    }
+
+    fn too_many(&self, how: How<'_>) -> Delivery {
+        Delivery::Refuse(match self.endpoint.admit(&self.call(how)) {
+            Ok(permit) => self.endpoint.refuse(permit, refusal(Reason::RateLimited, sites::WAITS)),
+            Err(verdict) => verdict,
+        })
     }
 
     /// What was taken is handed over, held, or put back (§4.4). It keeps its slot while rungs' code
@@ -308,9 +414,7 @@ impl Subscription {
         }
         let give_slot = || slot.into_iter().for_each(|account| account.leases.give());
         let entry: &Entry = copy.entry();
-        if self.screened
-            && let Some(by) = endpoint.screen(call, entry)
-        {
+        if let Some(by) = endpoint.screen(call, entry) {
             give_slot();
             if !inbox.hold(token) {
                 return refuse(permit, refusal(Reason::Misroute, sites::CLOSED));
@@ -359,9 +463,10 @@ struct Pause<'a> {
 
 impl Pause<'_> {
     fn poll(&mut self, how: How<'_>, cx: &mut Context<'_>) -> Poll<(Delivery, u64)> {
-        let endpoint = self.subscription.endpoint.clone();
+        let Self { subscription, begun, timer } = self;
+        let endpoint = &subscription.endpoint;
         let deadline = how.rider.and_then(|rider| rider.deadline);
-        if self.begun {
+        if *begun {
             let cancel = how.rider.and_then(|rider| rider.cancel.as_ref());
             let end = if !endpoint.me().is_attached() {
                 Some(End::Detach)
@@ -376,34 +481,23 @@ impl Pause<'_> {
                 return Poll::Ready((Delivery::End(end), 0));
             }
         }
-        let (delivery, token) = self.subscription.attempt(how, Some(cx));
+        let (delivery, token) = subscription.attempt(how, Some(cx));
         if !delivery.is_empty() {
             return Poll::Ready((delivery, token));
         }
-        if !self.begun
-            && let Some(account) = endpoint.account()
-        {
+        if !*begun && let Some(account) = endpoint.account() {
             if !account.waits.take(account.limits().waits) {
-                return Poll::Ready((self.too_many(how.act), 0));
+                return Poll::Ready((subscription.too_many(how), 0));
             }
-            self.begun = true;
+            *begun = true;
         }
         // Anew at each poll: the task that waits may have changed since the last.
         if let Some(deadline) = deadline
             && let Some(link) = endpoint.core().link()
         {
-            self.timer = Some(link.timer().wake_at(deadline, cx.waker().clone()));
+            *timer = Some(link.timer().wake_at(deadline, cx.waker().clone()));
         }
         Poll::Pending
-    }
-
-    fn too_many(&self, act: Act) -> Delivery {
-        let Subscription { endpoint, topic, .. } = &*self.subscription;
-        let call = ToolCall::new(endpoint.agent(), act).address(Address::Channel(topic.key()));
-        Delivery::Refuse(match endpoint.admit(&call) {
-            Ok(permit) => endpoint.refuse(permit, refusal(Reason::RateLimited, sites::WAITS)),
-            Err(verdict) => verdict,
-        })
     }
 }
 

@@ -6,7 +6,7 @@ use std::fmt;
 use crate::reason::Reason;
 use crate::verdict::{RungName, Site, SiteInfo, Verdict, VerdictKind};
 
-/// What one rung thinks of an act.
+/// What one rung thinks of an act (§3.5).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RungOpinion {
     /// The rung.

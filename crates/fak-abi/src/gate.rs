@@ -121,7 +121,7 @@ pub trait Kernel: Gate {
     fn resolver(&self) -> &dyn Resolver;
 }
 
-/// Why a principal could not be attached or detached.
+/// Why a principal could not be attached or detached (§2.3).
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum AttachError {
@@ -136,7 +136,7 @@ pub enum AttachError {
     Absent(Id),
 }
 
-/// Why a ticket cannot be reaped or withdrawn.
+/// Why a ticket cannot be reaped or withdrawn (§3.3).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum TicketError {
@@ -191,7 +191,7 @@ impl Ticket {
     }
 }
 
-/// What [`Gate::admit`] answers.
+/// What [`Gate::admit`] answers (§3.3).
 #[must_use]
 pub enum Admission<'a> {
     /// Every rung is content; the act happens when the permit is settled.
@@ -200,7 +200,7 @@ pub enum Admission<'a> {
     Refuse(Verdict),
 }
 
-/// What [`Gate::pass`] answers.
+/// What [`Gate::pass`] answers (§3.2).
 #[must_use]
 pub enum Pass {
     /// Every rung is content, and nothing is left to settle. The rung that allowed it.
@@ -241,7 +241,7 @@ pub enum AuditSlot {
     Reserved,
 }
 
-/// Proof that every rung allows an act. Settling it makes the act happen in the books: exactly
+/// Proof that every rung allows an act (§3.2). Settling it makes the act happen in the books: exactly
 /// one of [`Cleared::allow`] and `refuse`, or dropping it, which gives the act up.
 #[must_use]
 pub struct Permit<'a> {
@@ -371,7 +371,7 @@ impl Drop for Permit<'_> {
     }
 }
 
-/// What [`Permit::charge`] answers.
+/// What [`Permit::charge`] answers (§3.8).
 #[must_use]
 pub enum Charge<'a> {
     /// Everything is counted; the act may happen.
@@ -380,7 +380,7 @@ pub enum Charge<'a> {
     Refuse(Verdict),
 }
 
-/// A permit whose counting is done. The act happens now.
+/// A permit whose counting is done (§3.8). The act happens now.
 #[must_use]
 pub struct Cleared<'a>(Permit<'a>);
 
@@ -425,7 +425,7 @@ impl Cleared<'_> {
 }
 
 /// The numbers of one kernel: strictly increasing, shared by its acts and messages, so that an
-/// audit entry and a message that belong together carry the same one.
+/// audit entry and a message that belong together carry the same one (§4.2).
 #[derive(Debug, Default)]
 #[repr(align(64))]
 pub struct Sequence(AtomicU64);

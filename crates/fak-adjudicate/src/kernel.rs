@@ -31,9 +31,27 @@ pub(crate) const AUDIT: RungName = "audit";
 /// The rung that allows, with what a transform leaves; or the refusal.
 pub(crate) type Judged = Result<(RungName, Option<Ref>), (Refusal, RungName)>;
 
-/// One kernel: the rungs, engines and principals that belong together. Two kernels share nothing.
+/// One kernel: the rungs, engines and principals that belong together (§3.1). Two kernels share nothing.
 ///
 /// The host keeps the `Arc`; agents get [`AgentHandle`]s from [`Kernel::attach`].
+///
+/// ```
+/// use fak_abi::{Gate as _, Id, PrincipalSpec, Reason, ToolCall};
+/// use fak_adjudicate::Kernel;
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// // A kernel without rungs allows nothing.
+/// let kernel = Kernel::builder().build()?;
+/// let alpha = kernel.attach(PrincipalSpec::agent(Id::new("alpha")?))?;
+/// let deploy = kernel.tool(&Id::new("site.deploy")?);
+/// let call = ToolCall::new(&alpha, &deploy);
+/// assert_eq!(alpha.decide(&call).reason(), Some(Reason::DefaultDeny));
+/// assert_eq!(alpha.decide(&call).by(), "empty-policy");
+/// // Why, and what to do, without doing it.
+/// assert!(kernel.explain(&call).rungs.is_empty());
+/// # Ok(())
+/// # }
+/// ```
 pub struct Kernel {
     pub(crate) chains: Chains,
     pub(crate) roll: Roll,

@@ -96,7 +96,7 @@ enum RoomKey {
     Tenant(Id),
 }
 
-/// A cell as it was read.
+/// A cell as it was read (§5.11).
 #[derive(Debug, Clone)]
 pub struct CellView {
     /// What it holds.
@@ -107,7 +107,7 @@ pub struct CellView {
     pub writer: Id,
 }
 
-/// What a permitted write came to.
+/// What a permitted write came to (§5.11).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CellWrite {
     /// It happened.

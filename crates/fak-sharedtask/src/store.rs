@@ -33,7 +33,7 @@ use slot::Slot;
 pub use view::{EventView, EventsView, TaskView};
 pub use watch::{TaskWatch, Watched};
 
-/// What a store is made with.
+/// What a store is made with (§5.2).
 #[derive(Clone, Default)]
 pub struct StoreConfig {
     /// Whom it serves.

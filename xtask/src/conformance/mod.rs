@@ -12,6 +12,7 @@ mod peer;
 mod scenarios;
 mod table;
 mod tests;
+mod witnesses;
 
 use std::path::PathBuf;
 
@@ -26,6 +27,8 @@ use crate::{
     report::{Report, Status},
     schemas, tidy,
 };
+
+pub(crate) use self::witnesses::run as write_witnesses;
 
 /// Where the whole of it is written.
 const REPORT: &str = "target/conformance/report.json";
@@ -112,6 +115,7 @@ fn clauses(
     let clauses = clauses::clauses(&text, report);
     let rows = table::build(&clauses, checks, scenarios, citing, tests, report);
     table::check_citations(repo, &clauses, report)?;
+    witnesses::check(repo, citing, report)?;
     let covered = rows.iter().filter(|row| row.covered()).count();
     report.fact(format!(
         "{covered} of {} clauses have a witness; {} tests in all",

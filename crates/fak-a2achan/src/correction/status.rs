@@ -14,7 +14,7 @@ use crate::send::refusal;
 use crate::sites;
 use crate::topic::Topic;
 
-/// What posting a status came to.
+/// What posting a status came to (§4.9).
 #[derive(Debug, Clone)]
 #[must_use]
 pub struct PostedStatus {

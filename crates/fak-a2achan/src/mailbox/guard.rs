@@ -195,7 +195,7 @@ impl<L: Locks> Mailbox<L> {
         input.waiters = kept;
         out.rouse_space_of(who, &mut purge.wakes);
         input.routes.remove(&who.incarnation());
-        input.recent = None;
+        (input.recent, input.spare) = (None, None);
         purge
     }
 

@@ -11,7 +11,7 @@ use std::task::Waker;
 
 use fak_abi::Principal;
 
-use super::{Input, Mailbox, Output, WaitState, Wakes};
+use super::{Input, Mailbox, Output, WaitState};
 use crate::entry::Entry;
 use crate::sync::{Lock as _, Locks};
 
@@ -28,17 +28,21 @@ pub(crate) enum Quick {
 
 impl<L: Locks> Mailbox<L> {
     /// A glance at the senders' side alone.
-    #[inline]
+    #[inline(always)]
     fn glance(&self, input: &mut Input, reader: &Arc<Principal>) -> Quick {
         let is_other = |only: &Arc<Principal>| !Arc::ptr_eq(only, reader);
         // Looked at again: under the lock it is no hint.
         if self.is_ahead() || input.crowded || input.end.is_some() || input.only().is_some_and(is_other) {
             return Quick::Look;
         }
-        if input.is_empty() {
-            return Quick::Empty;
+        match &input.single {
+            Some(entry) if entry.is_plain_for(reader) => match input.take_single() {
+                Some(entry) => Quick::Entry(entry, None),
+                None => Quick::Look,
+            },
+            None if input.queue.is_empty() => Quick::Empty,
+            _ => Quick::Look,
         }
-        input.take_straight(reader).map_or(Quick::Look, |entry| Quick::Entry(entry, None))
     }
 
     #[inline]
@@ -114,54 +118,60 @@ impl<L: Locks> Mailbox<L> {
 
     /// As [`Self::pop`], for a receiver that waited: its wait is over if it gets something.
     #[inline]
-    pub(crate) fn pop_woken(&self, reader: &Arc<Principal>, state: &mut WaitState) -> Option<(Entry, Wakes)> {
+    pub(crate) fn pop_woken(&self, reader: &Arc<Principal>, state: &mut WaitState) -> Quick {
         if !self.is_ahead()
             && let Some(entry) = self.pop_woken_straight(reader, state)
         {
-            return Some((entry, Wakes::new()));
+            return Quick::Entry(entry, None);
         }
-        let mut out = self.output.lock.lock();
-        let mut input = self.input.lock();
-        if input.end.is_some() || state.epoch != Some(input.epoch) {
-            return None;
+        let (found, passed) = {
+            let mut out = self.output.lock.lock();
+            let mut input = self.input.lock();
+            if input.end.is_some() || state.epoch != Some(input.epoch) {
+                return Quick::Look;
+            }
+            if out.queue.is_empty() {
+                self.drain(&mut input, &mut out);
+            }
+            let Quick::Entry(entry, wake) = self.pop_front(&mut out, reader) else { return Quick::Look };
+            if let Some(id) = state.id.take() {
+                state.woken |= !input.unlist(id);
+            }
+            let queued = !out.queue.is_empty() || !input.is_empty();
+            let passed = if std::mem::take(&mut state.woken) && queued { input.pass_on() } else { None };
+            (Quick::Entry(entry, wake), passed)
+        };
+        if let Some(waker) = passed {
+            waker.wake();
         }
-        if out.queue.is_empty() {
-            self.drain(&mut input, &mut out);
-        }
-        let Quick::Entry(entry, wake) = self.pop_front(&mut out, reader) else { return None };
-        let mut wakes = Wakes::new();
-        wakes.extend(wake);
-        if let Some(id) = state.id.take() {
-            state.woken |= !input.unlist(id);
-        }
-        let queued = !out.queue.is_empty() || !input.is_empty();
-        if std::mem::take(&mut state.woken) && queued {
-            wakes.extend(input.pass_on());
-        }
-        Some((entry, wakes))
+        found
     }
 
     /// The one message there is. Nothing is left that a wake-up would have to be passed on for.
-    #[inline]
+    #[inline(always)]
     fn pop_woken_straight(&self, reader: &Arc<Principal>, state: &mut WaitState) -> Option<Entry> {
         let mut input = self.input.lock();
         if self.is_ahead() || input.crowded || input.end.is_some() || state.epoch != Some(input.epoch) {
             return None;
         }
-        let entry = input.take_straight(reader)?;
-        if let Some(id) = state.id.take() {
+        if !input.single.as_ref()?.is_plain_for(reader) {
+            return None;
+        }
+        if let Some(id) = state.id.take()
+            && !input.waiters.is_empty()
+        {
             input.unlist(id);
         }
         state.woken = false;
-        Some(entry)
+        input.take_single()
     }
 }
 
 impl Input {
     /// Takes the message that is the only one on this side, where nothing is before it.
-    #[inline]
-    fn take_straight(&mut self, reader: &Arc<Principal>) -> Option<Entry> {
-        let entry = self.single.take_if(|entry| entry.is_plain_for(reader))?;
+    #[inline(always)]
+    fn take_single(&mut self) -> Option<Entry> {
+        let entry = self.single.take()?;
         entry.route.unenter(entry.body.len());
         self.accepted -= 1;
         self.direct += 1;

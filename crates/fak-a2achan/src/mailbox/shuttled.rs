@@ -69,13 +69,7 @@ impl Recv {
         let ask = !linked(reader);
         let quick = match state.is_begun() {
             _ if ask => Quick::Look,
-            true => match mailbox.pop_woken(reader, state) {
-                Some((entry, wakes)) => {
-                    wakes.into_iter().for_each(Waker::wake);
-                    Quick::Entry(entry, None)
-                }
-                None => Quick::Look,
-            },
+            true => mailbox.pop_woken(reader, state),
             false => mailbox.pop_or_wait(reader, state, cx.waker()),
         };
         match quick {

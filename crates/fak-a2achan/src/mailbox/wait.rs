@@ -53,8 +53,15 @@ impl Input {
         if self.waiters.is_empty() {
             return None;
         }
-        let at = self.waiters.iter().position(|waiter| body.would_flow_to(&waiter.principal))?;
-        self.waiters.remove(at).map(|waiter| waiter.waker)
+        let waiter = match self.waiters.pop_front_if(|first| body.would_flow_to(&first.principal)) {
+            Some(waiter) => waiter,
+            None => {
+                let at = self.waiters.iter().position(|waiter| body.would_flow_to(&waiter.principal))?;
+                self.waiters.remove(at)?
+            }
+        };
+        self.spare = Some(waiter.principal);
+        Some(waiter.waker)
     }
 
     /// A wake-up that was not used up goes to somebody who has not seen the newest arrival.
@@ -73,7 +80,10 @@ impl Input {
     pub(super) fn enlist(&mut self, reader: &Arc<Principal>, state: &mut WaitState, waker: &Waker) {
         let id = self.next_waiter;
         self.next_waiter += 1;
-        let waiter = Waiter { id, principal: Arc::clone(reader), seen: self.version, waker: waker.clone() };
+        // Who waits again and again is seldom anybody else.
+        let principal =
+            self.spare.take_if(|spare| Arc::ptr_eq(spare, reader)).unwrap_or_else(|| Arc::clone(reader));
+        let waiter = Waiter { id, principal, seen: self.version, waker: waker.clone() };
         self.waiters.push_back(waiter);
         state.id = Some(id);
         state.epoch = Some(self.epoch);

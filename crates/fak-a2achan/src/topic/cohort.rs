@@ -293,9 +293,14 @@ impl<L: Locks> State<L> {
             logged.left -= 1;
         }
         self.readers -= 1;
+        self.trim();
+    }
+
+    /// Forgets what all have read, or have a copy of their own of.
+    #[inline]
+    fn trim(&mut self) {
         while self.log.front().is_some_and(|logged| logged.left == 0) {
             self.first += 1;
-            // Its members have a copy of their own, or have read it.
             self.log.pop_front().into_iter().for_each(|logged| drop(logged.copy.leave()));
         }
     }
@@ -375,6 +380,69 @@ impl<L: Locks> Inbox<L> {
         let member = state.member(self)?;
         member.next = Some(next + 1);
         Some((copy, std::mem::take(&mut member.missed)))
+    }
+
+    /// As [`Inbox::next`], for everything up to `limit` at once, whether or not it reads the log. What
+    /// `made` makes of each copy, of how many were lost before it, and of how often it was put back
+    /// goes behind what is in `into`; how many.
+    #[inline]
+    pub(crate) fn next_batch<T>(
+        &self,
+        limit: usize,
+        into: &mut Vec<T>,
+        made: impl Fn(Arc<Issue>, u64, u32) -> T,
+    ) -> usize {
+        if self.is_timed() {
+            return 0;
+        }
+        let mut guard = self.cohort().lock();
+        let state = &mut *guard;
+        let Some(member) = state.members.get_mut(self.place).and_then(Option::as_mut) else { return 0 };
+        if !std::ptr::eq(Arc::as_ptr(&member.inbox), self) {
+            return 0;
+        }
+        let mut missed = std::mem::take(&mut member.missed);
+        let mut told = || std::mem::take(&mut missed);
+        let before = into.len();
+        if let Some(next) = member.next {
+            let read = usize::try_from(next.wrapping_sub(state.first)).unwrap_or(usize::MAX);
+            // Of a known length, so that each is made where it will be.
+            let there = state.log.len().saturating_sub(read).min(limit);
+            into.reserve(there);
+            let from = read.min(state.log.len());
+            into.extend(state.log.range_mut(from..).take(there).map(|logged| {
+                logged.left -= 1;
+                made(logged.copy.share(), told(), 0)
+            }));
+            member.next = Some(next + there as u64);
+            state.trim();
+        } else {
+            while into.len() - before < limit
+                && let Some(lot) = member.own.as_mut().and_then(|own| own.pop())
+            {
+                let (copy, returns) = lot.leave();
+                into.push(made(copy, told(), returns));
+            }
+            state.rejoin(self.place, self.cohort().apart);
+        }
+        let taken = into.len() - before;
+        state.tally.received += taken as u64;
+        if missed > 0
+            && let Some(member) = state.member(self)
+        {
+            member.missed = missed;
+        }
+        taken
+    }
+
+    /// True if nothing is queued.
+    pub(crate) fn is_empty(&self) -> bool {
+        let mut state = self.cohort().lock();
+        let end = state.first + state.log.len() as u64;
+        state.member(self).is_none_or(|member| match member.next {
+            Some(next) => next == end,
+            None => !member.has_own(),
+        })
     }
 
     /// The next copy; with `waker`, it is called once there is one. Copies whose time is over are

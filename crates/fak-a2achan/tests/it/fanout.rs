@@ -486,3 +486,89 @@ fn a_publication_lives_until_its_deadline() {
     assert_eq!(text(&bravo, message(news.try_recv()).body()), "long");
     assert!(world.bus.stats().is_conserved());
 }
+
+fn texts(by: &Endpoint, batch: &[Delivery]) -> Vec<String> {
+    let text_of = |delivery: &Delivery| match delivery {
+        Delivery::Message(message) => text(by, message.body()),
+        other => panic!("no message: {other:?}"),
+    };
+    batch.iter().map(text_of).collect()
+}
+
+/// A batch is what receiving one by one would have handed over, losses told with the first; it reads
+/// on from a log and from a queue of the subscriber's own alike.
+#[test]
+fn a_batch_takes_what_is_there_in_order() {
+    let world = World::with(BusConfig { capacity: 3, ..BusConfig::default() }, |b| b);
+    let (alpha, bravo) = (world.agent("alpha"), world.agent("bravo"));
+    let topic = key("in_kernel:news");
+    let mut news = bravo.subscribe(&topic).allowed().unwrap();
+    let mut other = bravo.subscribe(&topic).allowed().unwrap();
+    let publish = |n: usize| alpha.publish(&topic, &shared(&alpha, &n.to_string()));
+    let mut batch = Vec::new();
+    assert_eq!(news.try_recv_batch(4, &mut batch), 0);
+    assert_eq!(news.try_recv_batch(0, &mut batch), 0);
+    (1..=2).for_each(|n| assert_eq!(publish(n).fanout, 2));
+    assert_eq!((news.try_recv_batch(1, &mut batch), news.try_recv_batch(9, &mut batch)), (1, 1));
+    assert_eq!(texts(&bravo, &batch), ["1", "2"]);
+    // The other is full now, and loses two.
+    let fanouts: Vec<_> = (3..=5).map(|n| publish(n).fanout).collect();
+    assert_eq!(fanouts, [2, 1, 1]);
+    batch.clear();
+    assert_eq!(other.try_recv_batch(9, &mut batch), 3);
+    assert_eq!(texts(&bravo, &batch), ["1", "2", "3"]);
+    let missed: Vec<_> = batch.into_iter().map(|got| got.message().unwrap().missed()).collect();
+    assert_eq!(missed, [2, 0, 0]);
+    batch = Vec::new();
+    assert_eq!(news.try_recv_batch(9, &mut batch), 3);
+    assert_eq!(texts(&bravo, &batch), ["3", "4", "5"]);
+    assert!(world.bus.stats().is_conserved());
+}
+
+/// Where somebody counts or holds, a batch is act by act: each is counted, held or refused alone.
+#[test]
+fn a_batch_is_counted_and_screened_copy_by_copy() {
+    let meter = std::sync::Arc::new(Meter { limit: 3, ..Meter::default() });
+    let world = World::with(BusConfig::default(), |b| {
+        b.rung(fak_adjudicate::Rank(0), std::sync::Arc::clone(&meter) as _)
+            .admitter(fak_adjudicate::Rank(0), std::sync::Arc::new(Hold("poison")))
+    });
+    let (alpha, bravo) = (world.agent("alpha"), world.agent("bravo"));
+    let topic = key("in_kernel:news");
+    let mut news = bravo.subscribe(&topic).allowed().unwrap();
+    let publish = |text| {
+        meter.counts.lock().clear();
+        allowed(&alpha.publish(&topic, &shared(&alpha, text)).verdict);
+    };
+    ["1", "poison", "2", "3", "4", "5"].into_iter().for_each(publish);
+    let mut batch = Vec::new();
+    assert_eq!(news.try_recv_batch(9, &mut batch), 5);
+    assert!(matches!(batch.remove(1), Delivery::Hold(_)));
+    let Some(Delivery::Refuse(verdict)) = batch.pop() else { panic!("not refused") };
+    denied(&verdict, Reason::RateLimited, "meter");
+    assert_eq!(texts(&bravo, &batch), ["1", "2", "3"]);
+    assert_eq!(meter.counts.lock()["a2a.recv"], 3);
+    let stats = world.bus.stats();
+    assert_eq!((stats.received, stats.held, stats.queued), (3, 1, 2));
+    assert!(stats.is_conserved());
+}
+
+/// A batch that waits takes nothing before it is ready.
+#[test]
+fn a_waiting_batch_is_cancel_safe() {
+    let world = World::new();
+    let (alpha, bravo) = (world.agent("alpha"), world.agent("bravo"));
+    let topic = key("in_kernel:news");
+    let mut news = bravo.subscribe(&topic).allowed().unwrap();
+    let mut wait = Hand::new(news.recv_batch(3));
+    wait.pending();
+    for n in ["1", "2", "3", "4"] {
+        allowed(&alpha.publish(&topic, &shared(&alpha, n)).verdict);
+    }
+    assert_eq!(wait.wakes(), 1);
+    drop(wait);
+    assert_eq!(texts(&bravo, &Hand::new(news.recv_batch(3)).ready()), ["1", "2", "3"]);
+    assert_eq!(texts(&bravo, &Hand::new(news.recv_batch(3)).ready()), ["4"]);
+    assert!(Hand::new(news.recv_batch(0)).ready().is_empty());
+    assert!(world.bus.stats().is_conserved());
+}

@@ -118,7 +118,7 @@ impl fmt::Display for Problem {
     }
 }
 
-/// A place in a JSON text.
+/// A place in a JSON text (§8).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Place {
     /// Byte offset from the start of the text.

@@ -7,7 +7,7 @@ use super::error::{Error, Place, Problem, push_step};
 use super::lexer::{ByteSet, Lexer, TokenKind};
 use super::parse::{Document, Limits};
 
-/// Why a stream could not be read on.
+/// Why a stream could not be read on (§8).
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum StreamError {
@@ -67,7 +67,7 @@ struct Level {
     path: usize,
 }
 
-/// A pull reader. Memory is one captured value (at most [`Limits::bytes`]) and one chunk of 64 KiB.
+/// A pull reader (§8). Memory is one captured value (at most [`Limits::bytes`]) and one chunk of 64 KiB.
 #[derive(Debug)]
 pub struct Stream<R> {
     input: R,

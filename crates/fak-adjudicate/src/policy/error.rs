@@ -20,7 +20,7 @@ struct Inner {
     excerpt: Excerpt,
 }
 
-/// What is wrong with a policy.
+/// What is wrong with a policy (§3.7).
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum PolicyProblem {

@@ -54,6 +54,34 @@ struct State {
 }
 
 /// A barrier over a group (§6.5). Cheap to clone; clones are one barrier. It carries no authority.
+///
+/// ```
+/// use std::sync::Arc;
+/// use fak_abi::{CapSet, Id, PrincipalSpec, Reason};
+/// use fak_adjudicate::Kernel;
+/// use fak_comm::{Comm, Group, GroupSpec, Member, Witness};
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let comm = Arc::new(Comm::new());
+/// let kernel = Kernel::builder().driver(comm.clone()).build()?;
+/// let attach = |id| -> Result<_, Box<dyn std::error::Error>> {
+///     Ok(kernel.attach(PrincipalSpec::agent(Id::new(id)?).caps(CapSet::ALL))?)
+/// };
+/// let (ann, bob) = (attach("ann")?, attach("bob")?);
+/// let pair = vec![Member::new(Id::new("ann")?), Member::new(Id::new("bob")?)];
+/// let barrier = comm.barrier(Group::new(GroupSpec::new(Id::new("pair")?, pair))?);
+///
+/// let witness = |rank| Witness::of(barrier.group(), rank).ok_or("no such rank");
+/// assert!(barrier.arrive(&ann, &witness(0)?).is_allow());
+/// assert_eq!(barrier.report().missing, [Id::new("bob")?]);
+/// // Nobody arrives for another, and nobody twice.
+/// assert_eq!(barrier.arrive(&ann, &witness(1)?).reason(), Some(Reason::TrustViolation));
+/// assert_eq!(barrier.arrive(&ann, &witness(0)?).reason(), Some(Reason::Malformed));
+/// assert!(barrier.arrive(&bob, &witness(1)?).is_allow());
+/// assert!(barrier.report().complete);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone)]
 pub struct Barrier {
     core: Arc<Core>,

@@ -224,7 +224,7 @@ impl Tree {
     }
 }
 
-/// A pair of globs that overlap.
+/// A pair of globs that overlap (§6.7).
 #[derive(Clone, Copy, Debug)]
 pub struct Meeting<'a> {
     /// The glob of the tree asked.

@@ -2,7 +2,7 @@
 //! reads them.
 
 use fak_abi::json::{self, Cursor, Fields};
-use fak_sharedtask::{Envelope as _, Limits, Patch};
+use fak_sharedtask::{Envelope as _, Hash, Limits, Patch};
 
 use super::{
     Fault, Parsed, Source,
@@ -66,14 +66,22 @@ fn patch(source: &Source<'_>, cursor: Cursor<'_>) -> Parsed<(Patch, Base)> {
     let RawJson { text, .. } = source.raw(cursor);
     let base_at = cursor.object()?.optional("base_rev");
     let named = base_at.and_then(|at| at.value().as_str()?.strip_prefix('@'));
+    const EXPECTED: &str = "a digest, \"@current\", or \"@\" and the number of a revision";
     let (Some(at), Some(named)) = (base_at, named) else {
+        let written = base_at.and_then(|at| Some((at, at.value().as_str()?)));
+        if let Some((at, text)) = written
+            && !text.is_empty()
+            && Hash::parse(text).is_none()
+        {
+            return Err(unfit(at, EXPECTED));
+        }
         return Ok((read_patch(source, cursor, &text)?, Base::Written));
     };
     let base = match named.parse() {
         Ok(number) => Base::Number(number),
         Err(_) if named == "current" => Base::Current,
         Err(_) => {
-            return Err(unfit(at, "a digest, \"@current\", or \"@\" and the number of a revision"));
+            return Err(unfit(at, EXPECTED));
         }
     };
     // An empty base reads as none, and is replaced when the patch is performed. The blanks keep every place.

@@ -80,22 +80,23 @@ impl World {
         let text = record.text.as_bytes();
         if *by == Actor::Host {
             let mut done = Done::host();
-            made(&mut done, store.create_json(text).map(drop));
+            made(&mut done, record.line, store.create_json(text).map(drop));
             return Ok(done);
         }
         let handle = self.handle(by)?;
+        let line = record.line;
         let record = match Record::draft(text, &store.config().rules.limits) {
             Ok(record) => record,
             Err(error) => {
                 let mut done = Done::default();
-                made(&mut done, Err(error.into()));
+                made(&mut done, line, Err(error.into()));
                 return Ok(done);
             }
         };
         let outcome = store.create_by(&handle, &record);
         let mut done = both(&outcome.verdict()).at(task_address(record.task_id.as_str()));
         if let Some(created) = outcome.allowed() {
-            made(&mut done, created.map(drop));
+            made(&mut done, line, created.map(drop));
         }
         Ok(done)
     }
@@ -312,7 +313,7 @@ impl World {
         {
             done.answers.set("at_entry", entry);
         }
-        made(&mut done, loaded.map(drop));
+        made(&mut done, 1, loaded.map(drop));
         Ok(done)
     }
 
@@ -406,15 +407,18 @@ fn both(verdict: &fak_abi::Verdict) -> Done {
     done
 }
 
-/// Whether the host or an agent could make something, and why not.
-fn made(done: &mut Done, made: Result<(), SharedTaskError>) {
+/// Whether the host or an agent could make something, which begins on `line`, and why not.
+fn made(done: &mut Done, line: usize, made: Result<(), SharedTaskError>) {
     done.answers.set("ok", made.is_ok());
     if let Err(error) = made {
         // A place counted from the start of the record would be taken for one in the scenario.
-        if let SharedTaskError::Json(fault) = &error
-            && fault.path().is_empty()
-        {
-            return unmade(done, format!("json: {}", fault.problem()));
+        if let SharedTaskError::Json(fault) = &error {
+            let line = line + fault.place().line - 1;
+            let text = match fault.path() {
+                "" => format!("json: {}", fault.problem()),
+                path => format!("json: line {line}, at {path:?}: {}", fault.problem()),
+            };
+            return unmade(done, text);
         }
         let kind = match &error {
             SharedTaskError::Json(_) => "json",

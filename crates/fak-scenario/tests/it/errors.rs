@@ -36,7 +36,9 @@ fn an_unknown_member_is_named_with_the_nearest() {
     );
     check(
         &steps(r#"{"do": "send", "by": "alpha", "to": "in_kernel:x", "body": "x"}"#),
-        &expect![[r#"x.json:6:64: step 1 (send): body: a body is an object: {"text": …}, with "scope" if it is to be shared"#]],
+        &expect![[
+            r#"x.json:6:64: step 1 (send): body: a body is an object: {"text": …}, with "scope" if it is to be shared"#
+        ]],
     );
     check(
         &steps(r#"{"do": "receive", "by": "alpha", "at": "in_kernel:x"}"#),
@@ -53,6 +55,16 @@ fn an_unknown_member_is_named_with_the_nearest() {
     check(
         &whole("{\"schema\": \"fak.scenario.v1\", \"name\": \"n\", \"agnets\": {}, \"steps\": []}"),
         &expect![[r#"x.json:1:54: agnets: unknown member "agnets", did you mean "agents"?"#]],
+    );
+}
+
+#[test]
+fn a_base_that_is_none_says_what_may_stand_there() {
+    check(
+        &steps(r#"{"do": "patch", "by": "alpha", "patch": {"task_id": "task_t", "base_rev": "0"}}"#),
+        &expect![[
+            r#"x.json:6:79: step 1 (patch): patch/base_rev: expected a digest, "@current", or "@" and the number of a revision; found "0""#
+        ]],
     );
 }
 

@@ -6,7 +6,7 @@ use fak_abi::json::{self, Cursor, Member, Sink, Value};
 use super::{Actor, Durability, Envelope, Hash, Limits, List, SCOPES, TaskId, named, schema};
 
 named! {
-    /// What an op does.
+    /// What an op does (§5.3).
     pub enum OpKind {
         /// Adds an entry to a list.
         Append = "append",

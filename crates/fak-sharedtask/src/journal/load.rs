@@ -11,7 +11,7 @@ use super::{JournalError, JournalPlace};
 use crate::envelope::{ArtifactRef, Decision, Envelope as _, Hash, Limits, Note, Record};
 use crate::task::{ArtifactEntry, BodyEntry, Change, DecisionEntry, NoteEntry, Task};
 
-/// Where a torn journal was torn.
+/// Where a torn journal was torn (§5.10).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Tear {
     /// Whole entries before the tear: all of them were verified and loaded.

@@ -23,7 +23,7 @@ use crate::plan::{Plan, Step};
 use crate::sight::Sight;
 use crate::task::Prepared;
 
-/// What a permitted patch, approval or rejection came to.
+/// What a permitted patch, approval or rejection came to (§5.4).
 #[derive(Debug, Clone, PartialEq)]
 pub struct Patched {
     /// The merge's answer, redacted for whoever is told.

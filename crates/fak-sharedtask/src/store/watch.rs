@@ -18,7 +18,7 @@ use super::{Core, TaskStore};
 use crate::envelope::{Envelope as _, TaskEvent, TaskId};
 use crate::sight::Sight;
 
-/// What a watch hands over.
+/// What a watch hands over (§5.9).
 #[derive(Debug, Clone)]
 pub enum Watched {
     /// An event the watcher may see.
@@ -38,7 +38,7 @@ pub enum Watched {
     },
 }
 
-/// A watch on one record. Dropping it ends it.
+/// A watch on one record (§5.9). Dropping it ends it.
 pub struct TaskWatch {
     core: Arc<Core>,
     agent: AgentHandle,
