@@ -3,10 +3,13 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use fak_abi::{Emitter, Event, EventKind, EventKinds, Reason};
-use fak_comm::{Group, GroupSpec, LaneSpec, Listing, Member, Taxonomy};
+use fak_abi::{
+    Adjudicator, Desk, Emitter, Event, EventKind, EventKinds, Opinion, Reason, RungName, ToolCall, ToolScope,
+};
+use fak_adjudicate::Rank;
+use fak_comm::{Collective, Group, GroupSpec, LaneSpec, Listing, Member, Reduction, Taxonomy};
 
-use crate::support::{World, denies, id};
+use crate::support::{World, denies, group, id, now, shared, text};
 
 /// Keeps what the acts of `lane.lease` were answered.
 #[derive(Clone, Default)]
@@ -93,4 +96,40 @@ fn findings_are_the_sum_of_their_kinds() {
     .lint();
     assert_eq!((lint.duplicates.len(), lint.without_tree.len(), lint.without_lane.len()), (2, 3, 1));
     assert_eq!((lint.cover_all.len(), lint.overlaps.len(), lint.findings()), (1, 1, 8));
+}
+
+/// Shouts what is handed over and what is gathered.
+struct Shout;
+
+impl Adjudicator for Shout {
+    fn name(&self) -> RungName {
+        "test/shout"
+    }
+
+    fn tools(&self) -> ToolScope {
+        ToolScope::only(["comm.gather", "comm.broadcast"])
+    }
+
+    fn judge(&self, call: &ToolCall<'_>, desk: &Desk<'_>) -> Opinion {
+        let Some(body) = call.body() else { return Opinion::Defer };
+        let bytes = desk.resolver.bytes(body).unwrap().to_ascii_uppercase();
+        Opinion::Transform(desk.resolver.rewrite(body, bytes.into()).unwrap())
+    }
+}
+
+/// §3.2, §6.3, §6.4: what a rung makes of a part is what is folded, won and handed over, not what was given.
+#[test]
+fn a_transformed_part_is_the_part() {
+    let world = World::with(|builder| builder.rung(Rank(5), Arc::new(Shout)));
+    let [a, b] = world.attach_all(["a", "b"]);
+    let comm = world.comm.open(group(&["a", "b"]));
+    let outputs = [shared(&a, "yes"), shared(&a, "Yes")];
+    for (reduction, expected) in [(Reduction::Concat, "YES\nYES"), (Reduction::Vote, "YES")] {
+        let Collective::Allow { value, .. } = now(comm.gather(&a, &outputs, reduction, &[])).unwrap() else {
+            panic!("refused")
+        };
+        assert_eq!(text(&a, &value.output), expected);
+    }
+    assert!(matches!(now(comm.broadcast(&a, &outputs[0])), Collective::Allow { .. }));
+    assert_eq!(text(&b, &world.inboxes.of("b")[0]), "YES");
 }
