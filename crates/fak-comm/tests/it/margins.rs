@@ -22,7 +22,7 @@ impl Emitter for Answers {
 
     fn emit(&self, event: &Event<'_>) {
         if event.tool.is_some_and(|tool| tool.name() == "lane.lease") {
-            self.0.lock().unwrap().push(event.verdict.and_then(|verdict| verdict.reason()));
+            self.0.lock().unwrap().push(event.verdict.and_then(fak_abi::Verdict::reason));
         }
     }
 }
