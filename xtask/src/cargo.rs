@@ -46,7 +46,7 @@ pub(crate) fn metadata(repo: &Repo) -> Result<Metadata, TaskError> {
 }
 
 /// Builds, and returns the programs that were made or were there already.
-fn build(repo: &Repo, arguments: &[&str]) -> Result<Vec<Program>, TaskError> {
+pub(crate) fn build(repo: &Repo, arguments: &[&str]) -> Result<Vec<Program>, TaskError> {
     let metadata = metadata(repo)?;
     let mut command = Command::new(cargo());
     command.current_dir(repo.root()).args(arguments).args([

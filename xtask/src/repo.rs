@@ -92,6 +92,11 @@ impl Repo {
             .map_err(|source| TaskError::Json { path: path.to_owned(), source })
     }
 
+    /// Writes a file that is there.
+    pub(crate) fn write(&self, path: &Path, text: &str) -> Result<(), TaskError> {
+        fs::write(path, text).map_err(|source| TaskError::Io { verb: "write", path: path.to_owned(), source })
+    }
+
     /// Writes a JSON report, making its folder.
     pub(crate) fn write_json(
         &self,

@@ -1,14 +1,16 @@
-//! Rows 4 to 11: adjudicated channels against ungated ones of the same shape.
+//! Rows 4 to 11: adjudicated channels against ungated ones of the same shape, and against floors (`floor`).
 //!
 //! `cargo bench -p fak-a2achan --bench channels`
 
 #![allow(missing_docs, clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a benchmark")]
 
+mod floor;
+
 use std::hint::black_box;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};
+use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use fak_a2achan::{Bus, BusConfig, Channel, Delivery, Endpoint, Message, RequestOptions};
 use fak_abi::{
     Adjudicator, Capability, ChannelKey, Desk, Id, Opinion, Principal, PrincipalSpec, Ref, RungName,
@@ -17,6 +19,8 @@ use fak_abi::{
 use fak_adjudicate::{Kernel, Rank};
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::{broadcast, mpsc, oneshot};
+
+use self::floor::{Floor, Topic, Walk};
 
 /// Looks at the call the way a real rung does: principal, body, address.
 struct Looks;
@@ -53,6 +57,11 @@ impl World {
         let bus = Bus::new(BusConfig { capacity, ..BusConfig::default() }).unwrap();
         let builder = Kernel::builder().tools([id("work")]).driver(bus.driver());
         Self { kernel: builder.rung(Rank(0), Arc::new(Looks)).build().unwrap(), bus }
+    }
+
+    /// The same rungs for a floor.
+    fn walk(&self) -> Walk {
+        Walk::new(&self.kernel, || Arc::new(Looks))
     }
 
     fn agent(&self, name: &str) -> Endpoint {
@@ -116,6 +125,14 @@ fn row5(c: &mut Criterion) {
             let sent = tx.try_send(plain(black_box(&alpha), black_box(&body))).is_ok();
             let got = rx.try_recv().map(|got| (got.from, got.body));
             (sent, got.is_ok())
+        });
+    });
+    let least = Floor::new(&world.walk(), &key("in_kernel:w"), 1_024);
+    group.bench_function("floor", |b| {
+        b.iter(|| {
+            let sent = least.send(black_box(&alpha), black_box(&body));
+            let got = least.try_recv(&bravo).map(|got| (got.from, got.body));
+            (sent, got.is_some())
         });
     });
     group.bench_function("gated_send_alone", |b| {
@@ -230,6 +247,12 @@ fn row6(c: &mut Criterion) {
                 runtime.block_on(tokio_ping_pong(alpha, bravo, pair.bodies.clone(), n))
             });
         });
+        group.bench_function("floor", |b| {
+            b.iter_custom(|n| {
+                let (alpha, bravo) = ends();
+                runtime.block_on(floor::ping_pong(world.walk(), alpha, bravo, pair.bodies.clone(), n))
+            });
+        });
         group.finish();
     }
 }
@@ -316,6 +339,9 @@ fn row7(c: &mut Criterion) {
         group.bench_function("tokio", |b| {
             b.iter_custom(|n| runtime.block_on(tokio_fan_in(&world, &mut round, capacity, n)));
         });
+        group.bench_function("floor", |b| {
+            b.iter_custom(|n| runtime.block_on(floor::fan_in(&world, &mut round, capacity, n)));
+        });
         group.finish();
     }
 }
@@ -381,33 +407,70 @@ fn row9(c: &mut Criterion) {
 }
 
 fn row10(c: &mut Criterion) {
-    let mut group = c.benchmark_group("row10_publish");
     let world = World::new(1_024);
     let alpha = world.agent("alpha");
     let body = body(&alpha, 1_024);
     let topic = key("in_kernel:news");
     let mut subscriptions: Vec<_> =
         (0..100).map(|n| world.agent(&format!("reader-{n}")).subscribe(&topic).allowed().unwrap()).collect();
-    group.bench_function("gated", |b| {
-        b.iter(|| {
-            assert_eq!(alpha.publish(&topic, black_box(&body)).fanout, 100);
-            for subscription in &mut subscriptions {
-                drop(black_box(message(subscription.try_recv())));
-            }
-        });
-    });
     let (tx, _) = broadcast::channel::<(Arc<Principal>, Ref)>(1_024);
     let mut receivers: Vec<_> = (0..100).map(|_| tx.subscribe()).collect();
-    group.bench_function("tokio", |b| {
-        b.iter(|| {
-            let Plain { from, body } = plain(&alpha, black_box(&body));
-            assert!(tx.send((from, body)).is_ok());
-            for receiver in &mut receivers {
-                drop(black_box(receiver.try_recv().unwrap()));
-            }
+    let least = Topic::new(&world.walk(), &topic, 100);
+    let reader = world.agent("reader");
+    let mut batch = Vec::with_capacity(64);
+    // Each subscriber drains what came since it last did: one copy, or a burst of sixteen.
+    for (name, burst) in [("row10_publish", 1_u64), ("row10_publish_burst", 16)] {
+        let mut group = c.benchmark_group(name);
+        group.throughput(Throughput::Elements(100 * burst));
+        group.bench_function("gated", |b| {
+            b.iter(|| {
+                for _ in 0..burst {
+                    assert_eq!(alpha.publish(&topic, black_box(&body)).fanout, 100);
+                }
+                for subscription in &mut subscriptions {
+                    assert_eq!(subscription.try_recv_batch(64, &mut batch) as u64, burst);
+                    black_box(&batch).iter().for_each(|got| assert!(matches!(got, Delivery::Message(_))));
+                    batch.clear();
+                }
+            });
         });
-    });
-    group.finish();
+        group.bench_function("tokio", |b| {
+            b.iter(|| {
+                for _ in 0..burst {
+                    let Plain { from, body } = plain(&alpha, black_box(&body));
+                    assert!(tx.send((from, body)).is_ok());
+                }
+                for receiver in &mut receivers {
+                    for _ in 0..burst {
+                        drop(black_box(receiver.try_recv().unwrap()));
+                    }
+                }
+            });
+        });
+        group.bench_function("gated_one_by_one", |b| {
+            b.iter(|| {
+                for _ in 0..burst {
+                    assert_eq!(alpha.publish(&topic, black_box(&body)).fanout, 100);
+                }
+                for subscription in &mut subscriptions {
+                    for _ in 0..burst {
+                        drop(black_box(message(subscription.try_recv())));
+                    }
+                }
+            });
+        });
+        if burst == 1 {
+            group.bench_function("floor", |b| {
+                b.iter(|| {
+                    assert!(least.publish(&alpha, black_box(&body)));
+                    for inbox in least.inboxes() {
+                        drop(black_box(inbox.try_recv(&reader).unwrap()));
+                    }
+                });
+            });
+        }
+        group.finish();
+    }
 }
 
 async fn gated_requests(world: &World, round: &mut u32, iters: u64) -> Duration {
@@ -475,6 +538,12 @@ fn row11(c: &mut Criterion) {
         });
         let alpha = world.agent("alpha");
         group.bench_function("tokio", |b| b.iter_custom(|n| runtime.block_on(tokio_requests(&alpha, n))));
+        let bravo = world.agent("bravo");
+        group.bench_function("floor", |b| {
+            b.iter_custom(|n| {
+                runtime.block_on(floor::requests(world.walk(), alpha.clone(), bravo.clone(), n))
+            });
+        });
         group.finish();
     }
 }

@@ -13,7 +13,31 @@ use crate::message::Cause;
 use crate::send::refusal;
 use crate::sites;
 
-/// A bound key. Dropping it unbinds the key, unless it is [kept](Binding::keep).
+/// A bound key (§4.6). Dropping it unbinds the key, unless it is [kept](Binding::keep).
+///
+/// ```
+/// # use fak_a2achan::{Bus, BusConfig};
+/// # use fak_abi::{Capability::*, ChannelKey, Id, Locale, PrincipalSpec, ShareScope};
+/// # use fak_adjudicate::Kernel;
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let bus = Bus::new(BusConfig::default())?;
+/// # let kernel = Kernel::builder().driver(bus.driver()).build()?;
+/// # let attach = |name: &str| -> Result<_, Box<dyn std::error::Error>> {
+/// #     let spec = PrincipalSpec::agent(Id::new(name)?).fleet(Id::new("crew")?);
+/// #     Ok(kernel.attach(spec.caps([A2aSend, A2aRecv, RefWiden]))?)
+/// # };
+/// # let (alpha, bravo) = (attach("alpha")?, attach("bravo")?);
+/// # let work = ChannelKey::new(Locale::InKernel, "work")?;
+/// # let order = alpha.widen(&alpha.mint("build"), ShareScope::Fleet).allowed().ok_or("refused")?;
+/// let desk = bus.endpoint(&bravo).bind(&work).allowed().ok_or("refused")?;
+/// // From here on only bravo receives there, and sends are checked against it.
+/// let mine = bus.endpoint(&alpha).try_recv(&work);
+/// assert_eq!(mine.refusal().and_then(|verdict| verdict.reason()), Some(fak_abi::Reason::TrustViolation));
+/// drop(desk);
+/// assert!(bus.endpoint(&alpha).bind(&work).is_allow());
+/// # Ok(())
+/// # }
+/// ```
 #[must_use = "a binding ends when it is dropped"]
 pub struct Binding {
     endpoint: Endpoint,
@@ -67,17 +91,21 @@ impl Endpoint {
             core.bury(purge, Cause::Bind);
             let (reason, site) = match bind {
                 Bind::Bound(number) => {
-                    let key = key.clone();
-                    let binding = Binding { endpoint: self.clone(), mailbox, key, number, open: true };
+                    let binding =
+                        Binding { endpoint: self.clone(), mailbox, key: key.clone(), number, open: true };
                     if !self.me().is_attached() {
-                        // Detached meanwhile: the drop unbinds.
+                        // Detached meanwhile: it is unbound, and was of no use to anybody.
+                        drop(binding);
+                        core.tidy(key);
                         let refusal = refusal(Reason::DefaultDeny, sites::DETACHED);
                         return Outcome::Refuse(self.revoke(cleared, refusal));
                     }
+                    core.note_known(key);
                     self.changed_hands();
                     let verdict = cleared.allow(0);
                     return Outcome::Allow { value: binding, by: verdict.by() };
                 }
+                Bind::End if !self.me().is_attached() => (Reason::DefaultDeny, sites::DETACHED),
                 Bind::End if !core.is_closed() => {
                     core.forget(key, &mailbox);
                     continue;

@@ -15,11 +15,36 @@ use crate::held::HeldMessage;
 use crate::message::{Cause, DeadLetter};
 use crate::stats::Tally;
 
-/// A bus: the mailboxes, topics and inboxes of one kernel. Cheap to clone; clones are one bus.
+/// A bus: the mailboxes, topics and inboxes of one kernel (§3.1). Cheap to clone; clones are one bus.
+///
+/// ```
+/// use fak_a2achan::{Addressing, Bus, BusConfig};
+/// use fak_abi::{Capability::*, ChannelKey, Id, Locale, PrincipalSpec, Reason, ShareScope};
+/// use fak_adjudicate::Kernel;
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// // Configure the bus, build the kernel out of it, attach agents, and take their endpoints.
+/// let bus = Bus::new(BusConfig { addressing: Addressing::Declared, capacity: 16, ..BusConfig::default() })?;
+/// let kernel = Kernel::builder().driver(bus.driver()).build()?;
+/// let spec = PrincipalSpec::agent(Id::new("alpha")?).fleet(Id::new("crew")?);
+/// let alpha = kernel.attach(spec.caps([A2aSend, RefWiden]))?;
+/// let order = alpha.widen(&alpha.mint("build"), ShareScope::Fleet).allowed().ok_or("refused")?;
+///
+/// // In declared addressing a name has to be known before anybody sends there.
+/// bus.open(&ChannelKey::new(Locale::InKernel, "work")?);
+/// let send = |name| Ok::<_, fak_abi::AddressError>(
+///     bus.endpoint(&alpha).send(&ChannelKey::new(Locale::InKernel, name)?, &order),
+/// );
+/// assert!(send("work")?.is_allow());
+/// assert_eq!(send("wrok")?.reason(), Some(Reason::Misroute));
+/// assert_eq!((bus.stats().sent, bus.stats().denied), (1, 1));
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone)]
 pub struct Bus(Arc<Core>);
 
-/// One channel, as the host sees it.
+/// One channel, as the host sees it (§4.10).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Depth {
     /// Which.
@@ -66,6 +91,7 @@ impl Bus {
         if self.0.act_only(key).is_some() {
             return false;
         }
+        self.0.note_known(key);
         let is_new = !self.0.boxes.contains_key(key);
         if is_new {
             self.0.make(key, None).keep();

@@ -3,20 +3,44 @@
 
 use std::fmt;
 use std::sync::{Arc, OnceLock};
-use std::task::{Context, Poll, Waker};
+use std::task::{Context, Poll};
 
-use fak_abi::{ChannelKey, Outcome, Reason, Ref, Rider, Timestamp, Verdict};
+use fak_abi::{ChannelKey, Outcome, Reason, Ref, Rider, Verdict};
 
 use crate::delivery::Delivery;
 use crate::endpoint::Endpoint;
-use crate::mailbox::{Mailbox, SpaceState, WaitState};
-use crate::recv::Incoming;
+use crate::mailbox::{Mailbox, WaitState};
+use crate::recv::{Incoming, Receiving};
 use crate::request::{PendingReply, RequestOptions};
 use crate::route::Route;
 use crate::send::{Outgoing, SendOptions, refusal};
 use crate::sites;
 
-/// A channel at hand; see [`Endpoint::channel`].
+/// A channel at hand; see [`Endpoint::channel`] (§4.1).
+///
+/// ```
+/// # use fak_a2achan::{Bus, BusConfig};
+/// # use fak_abi::{Capability::*, ChannelKey, Id, Locale, PrincipalSpec, ShareScope};
+/// # use fak_adjudicate::Kernel;
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let bus = Bus::new(BusConfig::default())?;
+/// # let kernel = Kernel::builder().driver(bus.driver()).build()?;
+/// # let attach = |name: &str| -> Result<_, Box<dyn std::error::Error>> {
+/// #     let spec = PrincipalSpec::agent(Id::new(name)?).fleet(Id::new("crew")?);
+/// #     Ok(kernel.attach(spec.caps([A2aSend, A2aRecv, RefWiden]))?)
+/// # };
+/// # let (alpha, bravo) = (attach("alpha")?, attach("bravo")?);
+/// # let work = ChannelKey::new(Locale::InKernel, "work")?;
+/// # let order = alpha.widen(&alpha.mint("build"), ShareScope::Fleet).allowed().ok_or("refused")?;
+/// // Mailbox and lookups are found once, for a key that is used often.
+/// let channel = bus.endpoint(&alpha).channel(&work);
+/// for _ in 0..3 {
+///     assert!(channel.send(&order).is_allow());
+/// }
+/// assert_eq!(bus.stats().queued, 3);
+/// # Ok(())
+/// # }
+/// ```
 pub struct Channel {
     endpoint: Endpoint,
     key: ChannelKey,
@@ -46,6 +70,11 @@ impl Channel {
         self.at_hand.get().map(|(mailbox, route)| (mailbox, route))
     }
 
+    /// The mailbox, once it was looked up.
+    pub(crate) fn mailbox(&self) -> Option<&Arc<Mailbox>> {
+        self.at_hand().map(|(mailbox, _)| mailbox)
+    }
+
     /// Looks the mailbox up, if it exists by now.
     #[cold]
     fn look_up(&self) -> Option<(&Arc<Mailbox>, &Arc<Route>)> {
@@ -62,7 +91,7 @@ impl Channel {
         {
             return verdict;
         }
-        self.endpoint.send_slowly(&self.key, body)
+        self.endpoint.send_closely(&self.key, body, self.at_hand())
     }
 
     /// Sends a message with more to say about it (§4.2, §4.13).
@@ -74,12 +103,12 @@ impl Channel {
     /// Receives a message if one is there (§4.4).
     pub fn try_recv(&self) -> Delivery {
         let mailbox = self.at_hand().or_else(|| self.look_up()).map(|(mailbox, _)| mailbox);
-        self.endpoint.take(mailbox, &Incoming::plain(&self.key)).0
+        self.endpoint.take_now(&self.key, mailbox)
     }
 
     /// Sends a request (§4.7); see [`Endpoint::request`].
     pub fn request(&self, body: &Ref, options: &RequestOptions<'_>) -> Outcome<PendingReply> {
-        self.endpoint.ask(&self.key, body, options, self.at_hand())
+        self.endpoint.ask(&self.key, body, options, self.at_hand().or_else(|| self.look_up()))
     }
 
     /// Waits for a message (§4.4).
@@ -87,36 +116,10 @@ impl Channel {
     /// # Cancel safety
     /// Dropping the future loses nothing: no message has been taken, and a wake-up it had got goes
     /// to the next waiter.
-    pub async fn recv(&self) -> Delivery {
-        if let Some((mailbox, _)) = self.at_hand().or_else(|| self.look_up()) {
-            let delivery = Waiting::new(&self.endpoint, mailbox).take(&Incoming::plain(&self.key)).await.0;
-            if !delivery.is_empty() {
-                return delivery;
-            }
-            // Retired for want of use before the wait began.
-        }
-        self.endpoint.recv(&self.key).await
+    pub fn recv(&self) -> impl Future<Output = Delivery> + Send + '_ {
+        let at_hand = self.at_hand().or_else(|| self.look_up()).map(|(mailbox, _)| mailbox);
+        Receiving::new(&self.endpoint, &self.key, at_hand)
     }
-
-    /// Sends as soon as there is room, or until `deadline` has passed; see [`Endpoint::send_wait`].
-    ///
-    /// # Cancel safety
-    /// As [`Endpoint::send_wait`].
-    pub async fn send_wait(&self, body: &Ref, deadline: Option<Timestamp>) -> Verdict {
-        loop {
-            let verdict = self.send(body);
-            if !is_full(&verdict) || !self.endpoint.ready_by(&self.key, deadline).await {
-                return verdict;
-            }
-        }
-    }
-}
-
-/// Refused for want of room, which may come.
-fn is_full(verdict: &Verdict) -> bool {
-    verdict
-        .refusal()
-        .is_some_and(|refusal| [sites::FULL, sites::SHARE].iter().any(|site| site.site() == refusal.site))
 }
 
 impl fmt::Debug for Channel {
@@ -158,8 +161,8 @@ impl Endpoint {
     ///
     /// # Cancel safety
     /// As [`Channel::recv`].
-    pub async fn recv(&self, key: &ChannelKey) -> Delivery {
-        self.recv_as(key, &Incoming::plain(key)).await.0
+    pub fn recv<'a>(&'a self, key: &'a ChannelKey) -> impl Future<Output = Delivery> + Send + 'a {
+        Receiving::new(self, key, None)
     }
 
     /// Waits for a message until the rider's deadline, or until its switch is turned (§2.5).
@@ -199,73 +202,11 @@ impl Endpoint {
             Some(account) => self.core().mailbox(key, account),
             None => Err(refusal(Reason::TrustViolation, sites::FOREIGN)),
         };
+        if !self.me().is_attached() {
+            // A detach came between: nobody is going to wait there.
+            self.core().tidy(key);
+        }
         // The act itself comes later; a permit that is dropped leaves no entry.
         made.map_err(|refusal| Delivery::Refuse(self.refuse(permit, refusal)))
-    }
-
-    /// Waits until a send of this agent to `key` would find room, so that a patient sender burns
-    /// no folds and no audit entries on retries (§4.3). Not an act; promises nothing.
-    ///
-    /// # Cancel safety
-    /// Dropping the future loses nothing; a wake-up it had got goes to the next that waits.
-    pub async fn ready(&self, key: &ChannelKey) {
-        let _ = self.ready_by(key, None).await;
-    }
-
-    /// As [`Endpoint::ready`], but no longer than until `deadline`; false if that came first.
-    ///
-    /// # Cancel safety
-    /// As [`Endpoint::ready`].
-    pub async fn ready_by(&self, key: &ChannelKey, deadline: Option<Timestamp>) -> bool {
-        let (Some(mailbox), Some(account)) = (self.core().find(key), self.account()) else { return true };
-        let mut wait = Room { mailbox: &mailbox, state: SpaceState::default() };
-        std::future::poll_fn(|cx| {
-            // What has had its time takes no room, whether or not anybody has looked.
-            self.core().sweep(&mailbox);
-            if !self.me().is_attached() || wait.mailbox.has_space_or(&mut wait.state, account, cx.waker()) {
-                return Poll::Ready(true);
-            }
-            if deadline.is_some_and(|deadline| self.core().now() >= deadline) {
-                return Poll::Ready(false);
-            }
-            // Detached while the waker was being left: nobody wakes it any more.
-            if !self.me().is_attached() {
-                return Poll::Ready(true);
-            }
-            // Anew at each poll: the task that waits may have changed since the last.
-            let next = deadline.into_iter().chain(mailbox.next_expiry()).min();
-            if let (Some(next), Some(link)) = (next, self.core().link()) {
-                let waker: Waker = cx.waker().clone();
-                wait.state.timer = Some(link.timer().wake_at(next, waker));
-            }
-            Poll::Pending
-        })
-        .await
-    }
-
-    /// Sends as soon as there is room, or until `deadline` has passed: the verdict is then the
-    /// refusal of the last attempt (§4.3 row 10). Only attempts with a chance are folded.
-    ///
-    /// # Cancel safety
-    /// Dropping the future sends nothing. Once it is ready, the message is sent or refused.
-    pub async fn send_wait(&self, key: &ChannelKey, body: &Ref, deadline: Option<Timestamp>) -> Verdict {
-        loop {
-            let verdict = self.send(key, body);
-            if !is_full(&verdict) || !self.ready_by(key, deadline).await {
-                return verdict;
-            }
-        }
-    }
-}
-
-/// A wait for room: passes its wake-up on when it is over.
-struct Room<'a> {
-    mailbox: &'a Mailbox,
-    state: SpaceState,
-}
-
-impl Drop for Room<'_> {
-    fn drop(&mut self) {
-        self.mailbox.leave_space(&mut self.state);
     }
 }

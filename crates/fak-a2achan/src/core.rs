@@ -53,6 +53,9 @@ pub(crate) struct Core {
     pub(crate) held: Mutex<Shelf<HeldMessage>>,
     /// Idempotency keys, by principal id (§4.13).
     pub(crate) memories: DashMap<Id, Arc<Mutex<crate::idempotency::Memory>>, Names>,
+    /// Keys that were opened, bound, attached or subscribed to, ever, where addressing is declared:
+    /// what is known stays known (§4.3 row 9).
+    known: DashMap<ChannelKey, (), Names>,
     /// Statuses and corrections (§4.9).
     pub(crate) book: Mutex<Book>,
     /// Blocking requests (§4.7).
@@ -92,6 +95,7 @@ impl Core {
             long: DashMap::with_hasher(names),
             windows: DashMap::with_hasher(names),
             memories: DashMap::with_hasher(names),
+            known: DashMap::with_hasher(names),
             dead: Mutex::new(Shelf::new(dead.0, dead.1)),
             held: Mutex::new(Shelf::new(held.0, held.1)),
             book: Mutex::default(),
@@ -233,13 +237,26 @@ impl Core {
         self.traces.get(key.id()).map(|account| Arc::clone(account.principal()))
     }
 
+    /// The topic of a key, if anybody ever subscribed.
+    pub(crate) fn topic(&self, key: &ChannelKey) -> Option<Arc<Topic>> {
+        self.topics.get(key).map(|topic| Arc::clone(&topic))
+    }
+
     pub(crate) fn find(&self, key: &ChannelKey) -> Option<Arc<Mailbox>> {
         self.boxes.get(key).map(|mailbox| Arc::clone(&mailbox))
     }
 
-    /// True if somebody made the key known (§4.3 row 9).
+    /// The key is known from here on (§4.3 row 9), whatever becomes of whoever made it so.
+    pub(crate) fn note_known(&self, key: &ChannelKey) {
+        if self.config.addressing == Addressing::Declared && !self.known.contains_key(key) {
+            self.known.insert(key.clone(), ());
+        }
+    }
+
+    /// True if somebody ever made the key known (§4.3 row 9).
     pub(crate) fn is_known(&self, key: &ChannelKey) -> bool {
-        self.boxes.contains_key(key)
+        self.known.contains_key(key)
+            || self.boxes.contains_key(key)
             || self.topics.contains_key(key)
             || !matches!(self.ownership(key), Ownership::Free)
     }
@@ -313,6 +330,19 @@ impl Core {
         }
     }
 
+    /// Forgets a mailbox that is of no use to anybody, if whoever it counts for is gone: an act that a
+    /// detach overtook may have made it.
+    pub(crate) fn tidy(&self, key: &ChannelKey) {
+        let Some(mailbox) = self.find(key) else { return };
+        if mailbox.creator().is_some_and(|creator| !creator.principal().is_attached()) {
+            // What has had its time is nothing to keep it for.
+            self.sweep(&mailbox);
+            if mailbox.retire() {
+                self.forget(key, &mailbox);
+            }
+        }
+    }
+
     /// Keeps the tallies of a mailbox that is no more, and gives its place back.
     pub(crate) fn retire(&self, mailbox: &Mailbox) {
         *self.past.lock() += mailbox.tally();
@@ -344,12 +374,17 @@ impl Core {
         queued_at.fold(false, |found, mailbox| self.sweep(&mailbox) | found)
     }
 
-    /// As [`Core::sweep`], for every mailbox: what the host is told is as of now.
+    /// As [`Core::sweep`], for every mailbox and topic: what the host is told is as of now.
     pub(crate) fn sweep_all(&self) {
         let timed: Vec<_> =
             self.boxes.iter().filter(|it| it.value().is_timed()).map(|it| Arc::clone(it.value())).collect();
         for mailbox in timed {
             self.sweep(&mailbox);
+        }
+        let topics: Vec<_> =
+            self.topics.iter().filter(|it| it.value().is_timed()).map(|it| Arc::clone(it.value())).collect();
+        for topic in topics {
+            self.dead_copies(topic.expire(self.now()), Cause::Expire);
         }
     }
 

@@ -4,7 +4,35 @@ use fak_abi::Verdict;
 
 use crate::message::{HeldNotice, Message};
 
-/// What a receive answers. `M` is what it hands over: a message, or one with a guard.
+/// What a receive answers (§4.4). `M` is what it hands over: a message, or one with a guard.
+///
+/// ```
+/// # use fak_a2achan::{Bus, BusConfig};
+/// # use fak_abi::{Capability::*, ChannelKey, Id, Locale, PrincipalSpec, ShareScope};
+/// # use fak_adjudicate::Kernel;
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let bus = Bus::new(BusConfig::default())?;
+/// # let kernel = Kernel::builder().driver(bus.driver()).build()?;
+/// # let attach = |name: &str| -> Result<_, Box<dyn std::error::Error>> {
+/// #     let spec = PrincipalSpec::agent(Id::new(name)?).fleet(Id::new("crew")?);
+/// #     Ok(kernel.attach(spec.caps([A2aSend, A2aRecv, RefWiden]))?)
+/// # };
+/// # let (alpha, bravo) = (attach("alpha")?, attach("bravo")?);
+/// # let work = ChannelKey::new(Locale::InKernel, "work")?;
+/// # let order = alpha.widen(&alpha.mint("build"), ShareScope::Fleet).allowed().ok_or("refused")?;
+/// use fak_a2achan::Delivery;
+///
+/// let inbox = bus.endpoint(&bravo);
+/// assert!(matches!(inbox.try_recv(&work), Delivery::Empty));
+/// bus.endpoint(&alpha).send(&work, &order);
+/// match inbox.try_recv(&work) {
+///     Delivery::Message(message) => assert_eq!(message.body().digest(), order.digest()),
+///     Delivery::Refuse(verdict) => return Err(verdict.to_string().into()),
+///     other => return Err(format!("{other:?}").into()),
+/// }
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug)]
 #[must_use]
 pub enum Delivery<M = Message> {
@@ -23,6 +51,7 @@ pub enum Delivery<M = Message> {
 impl<M> Delivery<M> {
     /// The message, if it is one.
     #[must_use]
+    #[inline]
     pub fn message(self) -> Option<M> {
         match self {
             Self::Message(message) => Some(message),

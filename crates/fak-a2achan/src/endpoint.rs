@@ -5,8 +5,8 @@ use std::fmt;
 use std::sync::Arc;
 
 use fak_abi::{
-    Act, Address, Admission, AgentHandle, ChannelKey, Charge, Cleared, Permit, Principal, Reason, Ref,
-    Refusal, ToolCall, Verdict,
+    Act, Address, Admission, AgentHandle, ChannelKey, Charge, Cleared, Pass, Permit, Principal, Reason, Ref,
+    Refusal, Tool, ToolCall, Verdict,
 };
 
 use crate::account::Account;
@@ -18,6 +18,31 @@ use crate::sites;
 /// An agent's place on a bus, made by [`Bus::endpoint`](crate::Bus::endpoint). Cheap to clone.
 ///
 /// It can do what the agent may, and nothing that is the host's (§4.10).
+///
+/// ```
+/// # use fak_a2achan::{Bus, BusConfig};
+/// # use fak_abi::{Capability::*, ChannelKey, Id, Locale, PrincipalSpec, ShareScope};
+/// # use fak_adjudicate::Kernel;
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let bus = Bus::new(BusConfig::default())?;
+/// # let kernel = Kernel::builder().driver(bus.driver()).build()?;
+/// # let attach = |name: &str| -> Result<_, Box<dyn std::error::Error>> {
+/// #     let spec = PrincipalSpec::agent(Id::new(name)?).fleet(Id::new("crew")?);
+/// #     Ok(kernel.attach(spec.caps([A2aSend, A2aRecv, RefWiden]))?)
+/// # };
+/// # let (alpha, bravo) = (attach("alpha")?, attach("bravo")?);
+/// # let work = ChannelKey::new(Locale::InKernel, "work")?;
+/// # let order = alpha.widen(&alpha.mint("build"), ShareScope::Fleet).allowed().ok_or("refused")?;
+/// let (from, to) = (bus.endpoint(&alpha), bus.endpoint(&bravo));
+/// assert!(from.send(&work, &order).is_allow());
+/// assert_eq!(to.try_recv(&work).message().ok_or("nothing")?.from().id().as_str(), "alpha");
+/// // Why would it be refused? Ask without doing it.
+/// let private = alpha.mint("mine");
+/// let explained = from.explain(fak_abi::Act::Send, &work, Some(&private));
+/// assert_eq!(explained.site.ok_or("allowed")?.check, "a2achan/private");
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone)]
 pub struct Endpoint(Arc<Place>);
 
@@ -28,6 +53,8 @@ struct Place {
     account: Option<Arc<Account>>,
     /// Whether a topology has to be asked; a kernel's does not change.
     edges: bool,
+    /// Whether what is received is screened; a kernel's admitters do not change either.
+    screens: bool,
 }
 
 impl Endpoint {
@@ -35,7 +62,10 @@ impl Endpoint {
         let is_ours = core.link().is_some_and(|link| link.tag() == agent.tag());
         let account = if is_ours { core.account(agent.principal()) } else { None };
         let edges = agent.gate().has_edges();
-        Self(Arc::new(Place { core: Arc::clone(core), agent: agent.clone(), account, edges }))
+        let screens = core
+            .host()
+            .is_none_or(|host| [Act::Recv, Act::Await].into_iter().any(|act| host.screens(Tool::Act(act))));
+        Self(Arc::new(Place { core: Arc::clone(core), agent: agent.clone(), account, edges, screens }))
     }
 
     /// The agent that acts.
@@ -44,10 +74,12 @@ impl Endpoint {
         &self.0.agent
     }
 
+    #[inline]
     pub(crate) fn core(&self) -> &Arc<Core> {
         &self.0.core
     }
 
+    #[inline]
     pub(crate) fn me(&self) -> &Arc<Principal> {
         self.0.agent.principal()
     }
@@ -77,13 +109,31 @@ impl Endpoint {
         dead.iter().filter(|letter| Arc::ptr_eq(&letter.from, self.me())).cloned().collect()
     }
 
+    #[inline]
     pub(crate) fn has_edges(&self) -> bool {
         self.0.edges
     }
 
+    #[inline]
+    pub(crate) fn screens(&self) -> bool {
+        self.0.screens
+    }
+
     /// The account, once an act was admitted.
+    #[inline]
     pub(crate) fn account(&self) -> Option<&Arc<Account>> {
         self.0.account.as_ref()
+    }
+
+    /// Folds an act of which nothing may be left to settle. A refusal is counted already.
+    #[inline]
+    pub(crate) fn pass(&self, call: &ToolCall<'_>) -> Pass {
+        let (Some(_), Some(link)) = (&self.0.account, self.0.core.link()) else { return Pass::Closely };
+        let pass = self.0.agent.gate().pass(call, link.key());
+        if matches!(pass, Pass::Refuse(_)) {
+            self.0.core.deny();
+        }
+        pass
     }
 
     /// Folds an act. A refusal is counted and audited already.
@@ -131,6 +181,23 @@ impl Endpoint {
     /// Folds an act that needs nothing but the decision.
     pub(crate) fn decide<'a>(&'a self, call: &'a ToolCall<'a>) -> Result<Cleared<'a>, Verdict> {
         self.admit(call).and_then(|permit| self.charge(permit))
+    }
+
+    /// An act that cannot happen, whatever the rungs say: folded first, so that what a rung refuses
+    /// is refused by that rung.
+    #[cold]
+    pub(crate) fn refused<'a>(&'a self, call: &'a ToolCall<'a>, refusal: Refusal) -> Verdict {
+        match self.admit(call) {
+            Ok(permit) => self.refuse(permit, refusal),
+            Err(verdict) => verdict,
+        }
+    }
+
+    /// An act that passed is refused after all.
+    #[cold]
+    pub(crate) fn refuse_freely(&self, refusal: Refusal) -> Verdict {
+        self.0.core.deny();
+        Verdict::deny(refusal, GATE)
     }
 
     /// An act that was admitted is refused after all.

@@ -157,15 +157,23 @@ impl Endpoint {
     /// # Cancel safety
     /// As [`Endpoint::recv`].
     pub async fn recv_group(&self, group: &Id) -> Delivery {
-        let inbox = self.account().and_then(|account| self.core().group_inbox(account, group, 0, account));
-        let Some(inbox) = inbox else {
-            let call = ToolCall::new(self.agent(), Act::Recv).address(Address::Group(group, 0));
-            return Delivery::Refuse(match self.admit(&call) {
-                Ok(permit) => self.refuse(permit, refusal(Reason::RateLimited, sites::MAILBOXES)),
-                Err(verdict) => verdict,
-            });
+        let inbox = match self.group_inbox_to_wait_at(Act::Recv, group) {
+            Ok(inbox) => inbox,
+            Err(verdict) => return Delivery::Refuse(verdict),
         };
         let incoming = Incoming { address: inbox.address().view(), ..Incoming::group() };
         Waiting::new(self, &inbox).take(&incoming).await.0
+    }
+
+    /// This agent's inbox for a group, made if there is none.
+    pub(crate) fn group_inbox_to_wait_at(&self, act: Act, group: &Id) -> Result<Arc<Mailbox>, Verdict> {
+        let inbox = self.account().and_then(|account| self.core().group_inbox(account, group, 0, account));
+        inbox.ok_or_else(|| {
+            let call = ToolCall::new(self.agent(), act).address(Address::Group(group, 0));
+            match self.admit(&call) {
+                Ok(permit) => self.refuse(permit, refusal(Reason::RateLimited, sites::MAILBOXES)),
+                Err(verdict) => verdict,
+            }
+        })
     }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use fak_abi::{Ref, Timestamp};
+use fak_abi::{Principal, Ref, Timestamp};
 
 use crate::request::Return;
 use crate::route::Route;
@@ -46,6 +46,13 @@ impl Entry {
 
     pub(crate) fn is_expired(&self, now: Timestamp) -> bool {
         self.expires().is_some_and(|at| now >= at)
+    }
+
+    /// True if a receiver may have it without a closer look: it may flow there, and nothing rides
+    /// along that has to be looked at as well.
+    #[inline]
+    pub(crate) fn is_plain_for(&self, reader: &Principal) -> bool {
+        self.extra.as_ref().is_none_or(|extra| extra.parts.is_empty()) && self.body.may_flow_to(reader)
     }
 
     /// A second view of the same message, for the holder of a lease: counts, no copies.

@@ -3,11 +3,14 @@
 //! and wake-ups are the callers' business.
 //!
 //! Lock order: output, then input. A queued message is in exactly one of the two queues; all in
-//! `output` are older than all in `input`.
+//! `output` are older than all in `input`. Messages move to `output` only while both are locked, so
+//! whoever holds `input` knows whether there is anything before it.
 
 mod guard;
 mod lease;
 mod offer;
+mod peek;
+mod plain;
 mod seek;
 #[cfg(test)]
 mod shuttled;
@@ -32,7 +35,8 @@ use crate::sync::{Line, Lock, Locks, Native};
 pub(crate) use guard::{Bind, Purge};
 pub(crate) use lease::Terms;
 pub(crate) use offer::{Block, Offer};
-pub(crate) use seek::{Found, Quick, Seek, Sought};
+pub(crate) use plain::Quick;
+pub(crate) use seek::{Found, Seek, Sought};
 pub(crate) use wait::{SpaceState, WaitState};
 
 /// Wakers to be called once every lock is released.
@@ -63,19 +67,30 @@ struct Outlet<L: Locks> {
     lock: L::Lock<Output>,
     /// Messages that left, ever. Written only under the lock; senders compare it with what came in.
     gone: AtomicU64,
+    /// Something may be queued on this side. Written only under the input lock, and taken back only
+    /// under both; without a lock it is a hint.
+    ahead: AtomicBool,
 }
 
 /// The senders' side.
 struct Input {
+    /// The message here, where it is the only one: it need not pass the queue.
+    single: Option<Entry>,
     queue: VecDeque<Entry>,
-    /// Messages that came in, ever.
+    /// Messages that came in, ever, but for `direct`.
     accepted: u64,
+    /// Messages that came in and were taken from this side, without passing the other.
+    direct: u64,
+    /// Somebody may wait for room.
+    crowded: bool,
     /// What was last seen of [`Outlet::gone`]: a lower bound, so fullness is checked without
     /// touching the receivers' line until it matters.
     gone_seen: u64,
     /// Slots promised to somebody.
     reserved: u64,
     waiters: VecDeque<wait::Waiter>,
+    /// The principal that was woken last.
+    spare: Option<Arc<Principal>>,
     next_waiter: u64,
     /// Counts arrivals, put-backs included: what a waiter has seen is a prefix of them.
     version: u64,
@@ -116,11 +131,15 @@ impl<L: Locks> Mailbox<L> {
     pub(crate) fn new(to: Arc<OwnedAddress>, shape: Shape) -> Self {
         let Shape { capacity, share, creator, private } = shape;
         let input = Input {
+            single: None,
             queue: VecDeque::new(),
             accepted: 0,
+            direct: 0,
+            crowded: false,
             gone_seen: 0,
             reserved: 0,
             waiters: VecDeque::new(),
+            spare: None,
             next_waiter: 0,
             version: 0,
             epoch: 0,
@@ -131,7 +150,8 @@ impl<L: Locks> Mailbox<L> {
             recent: None,
             end: None,
         };
-        let outlet = Outlet { lock: Lock::new(Output::default()), gone: AtomicU64::new(0) };
+        let (gone, ahead) = (AtomicU64::new(0), AtomicBool::new(false));
+        let outlet = Outlet { lock: Lock::new(Output::default()), gone, ahead };
         Self {
             to,
             capacity,
@@ -164,6 +184,11 @@ impl<L: Locks> Mailbox<L> {
     /// True if somebody has bound it.
     pub(crate) fn is_bound(&self) -> bool {
         self.bound.load(Ordering::Acquire)
+    }
+
+    /// True if nothing comes in or out any more.
+    pub(crate) fn has_ended(&self) -> bool {
+        self.input.lock().end.is_some()
     }
 
     /// True if the rungs knew the recipient of everything in it.
@@ -214,15 +239,42 @@ impl<L: Locks> Mailbox<L> {
 
     /// What became of everything that ever came in.
     pub(crate) fn tally(&self) -> Tally {
-        let out = self.output.lock.lock();
-        let input = self.input.lock();
+        let mut out = self.output.lock.lock();
+        let mut input = self.input.lock();
+        self.fold_direct(&mut input, &mut out);
         let gone = self.gone();
         Tally { sent: input.accepted, queued: input.accepted.saturating_sub(gone), ..out.tally }
     }
 
     /// Adjusts what became of messages that were taken: the caller knows only later.
     pub(crate) fn retally(&self, change: impl FnOnce(&mut Tally)) {
-        change(&mut self.output.lock.lock().tally);
+        let mut out = self.output.lock.lock();
+        self.fold_direct(&mut self.input.lock(), &mut out);
+        change(&mut out.tally);
+    }
+
+    /// Books what was taken from the senders' side as if it had passed the receivers'.
+    fn fold_direct(&self, input: &mut Input, out: &mut Output) {
+        let count = std::mem::take(&mut input.direct);
+        let gone = self.output.gone.load(Ordering::Relaxed).wrapping_add(count);
+        self.output.gone.store(gone, Ordering::Release);
+        input.accepted += count;
+        input.gone_seen += count;
+        out.tally.received += count;
+    }
+
+    /// Moves everything to the receivers' side; cheap when that has run dry.
+    #[inline]
+    fn drain(&self, input: &mut Input, out: &mut Output) {
+        input.queue.extend(input.single.take());
+        if out.queue.is_empty() {
+            std::mem::swap(&mut input.queue, &mut out.queue);
+        } else {
+            out.queue.append(&mut input.queue);
+        }
+        input.gone_seen = self.output.gone.load(Ordering::Relaxed);
+        input.crowded = !out.space.is_empty();
+        self.output.ahead.store(!out.queue.is_empty(), Ordering::Relaxed);
     }
 
     /// Who is charged for it.
@@ -232,21 +284,19 @@ impl<L: Locks> Mailbox<L> {
 }
 
 impl Input {
-    /// Moves everything to the receivers' side; cheap when that has run dry.
+    /// True if nothing is queued on this side.
     #[inline]
-    fn drain_into(&mut self, out: &mut Output) {
-        if out.queue.is_empty() {
-            std::mem::swap(&mut self.queue, &mut out.queue);
-        } else {
-            out.queue.append(&mut self.queue);
-        }
+    fn is_empty(&self) -> bool {
+        self.single.is_none() && self.queue.is_empty()
     }
 
     /// Whom sends here resolve to (§2.5).
+    #[inline]
     const fn recipient(&self) -> Option<&Arc<Principal>> {
         self.binder.as_ref()
     }
 
+    #[inline]
     fn only(&self) -> Option<&Arc<Principal>> {
         self.binder.as_ref().or(self.reserved_for.as_ref())
     }

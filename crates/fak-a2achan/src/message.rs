@@ -7,6 +7,7 @@ use fak_abi::{Address, Digest, Principal, Ref, ShareScope, Taint, Timestamp, Ver
 
 use crate::delivery::End;
 use crate::entry::Entry;
+use crate::topic::Issue;
 
 /// A message that was received (§4.2).
 pub struct Message {
@@ -21,28 +22,35 @@ pub struct Message {
 /// A message of a mailbox, or one copy of a publication.
 enum Content {
     Own(Entry),
-    Shared(Arc<Entry>),
+    /// And how often it was put back.
+    Shared(Arc<Issue>, u32),
 }
 
 impl Message {
+    #[inline]
     pub(crate) const fn new(entry: Entry, receiver: &Principal, missed: u64) -> Self {
         Self { content: Content::Own(entry), receiver: receiver.incarnation(), missed, answers: 0 }
     }
 
-    pub(crate) const fn shared(entry: Arc<Entry>, receiver: &Principal, missed: u64) -> Self {
-        Self { content: Content::Shared(entry), receiver: receiver.incarnation(), missed, answers: 0 }
+    pub(crate) const fn shared(
+        issue: Arc<Issue>,
+        receiver: &Principal,
+        (missed, returns): (u64, u32),
+    ) -> Self {
+        let content = Content::Shared(issue, returns);
+        Self { content, receiver: receiver.incarnation(), missed, answers: 0 }
     }
 
     /// The answer to the request of that number.
-    pub(crate) fn answering(self, request: u64) -> Self {
-        let Self { content, receiver, missed, .. } = self;
-        Self { content, receiver, missed, answers: request }
+    #[inline]
+    pub(crate) const fn answer(entry: Entry, receiver: &Principal, request: u64) -> Self {
+        Self { content: Content::Own(entry), receiver: receiver.incarnation(), missed: 0, answers: request }
     }
 
     pub(crate) fn entry(&self) -> &Entry {
         match &self.content {
             Content::Own(entry) => entry,
-            Content::Shared(entry) => entry,
+            Content::Shared(issue, _) => issue.entry(),
         }
     }
 
@@ -107,7 +115,10 @@ impl Message {
     /// How often it was put back before, for a leased message (§4.4).
     #[must_use]
     pub fn redeliveries(&self) -> u32 {
-        self.entry().extra.as_ref().map_or(0, |extra| extra.returns)
+        match &self.content {
+            Content::Own(entry) => entry.extra.as_ref().map_or(0, |extra| extra.returns),
+            Content::Shared(_, returns) => *returns,
+        }
     }
 }
 

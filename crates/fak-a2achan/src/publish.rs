@@ -1,14 +1,19 @@
 //! The act of publishing (§4.5).
 
 use std::collections::HashSet;
+use std::sync::Arc;
+use std::task::Waker;
 
-use fak_abi::{Act, Address, ChannelKey, Principal, Reason, Ref, Rider, ToolCall, Verdict};
+use fak_abi::{Act, Address, ChannelKey, Domains, Reason, Ref, Rider, ToolCall, Verdict};
 
 use crate::config::Addressing;
 use crate::endpoint::Endpoint;
+use crate::entry::Extra;
+use crate::message::Cause;
+use crate::route::Route;
 use crate::send::refusal;
 use crate::sites;
-use crate::topic::Spread;
+use crate::topic::{Issued, Issuing, Spread, Topic};
 
 /// What a publication came to (§4.5).
 #[derive(Debug, Clone)]
@@ -34,12 +39,17 @@ impl Publication {
 
 impl Endpoint {
     /// Publishes to the subscribers of a topic: one adjudication, a copy to each whom the body may
-    /// flow to, in the order in which they subscribed (§4.5). Linear in their number.
+    /// flow to, in the order in which they subscribed (§4.5). The body counts as queued bytes of this
+    /// agent's once, until the last copy was taken (§4.12).
+    ///
+    /// Linear in their number, sixteen of one fleet and tenant counting as one unless some of them
+    /// are slow.
     pub fn publish(&self, topic: &ChannelKey, body: &Ref) -> Publication {
         self.publish_with(topic, body, None)
     }
 
-    /// Publishes with deadline, cancellation and metadata (§2.5).
+    /// Publishes with deadline, cancellation and metadata (§2.5). Copies that have not been received
+    /// by the deadline become dead letters, as what is sent with one does.
     pub fn publish_with(&self, topic: &ChannelKey, body: &Ref, rider: Option<&Rider>) -> Publication {
         let call = ToolCall::new(self.agent(), Act::Publish)
             .args(body)
@@ -62,44 +72,66 @@ impl Endpoint {
         if let Some(refusal) = refused {
             return Publication::refused(self.refuse(permit, refusal));
         }
+        // Reserved only where rungs count meanwhile; else charging cannot refuse.
+        let listed = core.topic(topic);
+        let counted = listed.as_ref().filter(|_| permit.counts());
+        let reserved = counted.map(|listed| {
+            let bytes = permit.transformed().unwrap_or(body).len();
+            self.account().and_then(|account| listed.reserve(account, bytes)).map(|route| (route, bytes))
+        });
+        let reserved = match reserved {
+            Some(None) => {
+                return Publication::refused(self.refuse(permit, refusal(Reason::RateLimited, sites::BYTES)));
+            }
+            reserved => reserved.flatten(),
+        };
         let cleared = match self.charge(permit) {
             Ok(cleared) => cleared,
-            Err(verdict) => return Publication::refused(verdict),
+            Err(verdict) => {
+                reserved.into_iter().for_each(|(route, bytes)| route.leave_shared(bytes));
+                return Publication::refused(verdict);
+            }
         };
-        let spread = self.spread(topic, cleared.transformed().unwrap_or(body), |_| true);
+        let Some(listed) = listed else {
+            // Nobody subscribes.
+            return Publication::refused(cleared.allow(0));
+        };
+        let deadline = rider.and_then(|rider| rider.deadline);
+        let extra = Extra { expires: deadline, ..Extra::default() }.boxed();
+        let body = cleared.transformed().unwrap_or(body);
+        let route = reserved.as_ref().map(|(route, _)| route);
+        let Some(spread) = self.spread(&listed, (body, extra), route, |_| true) else {
+            let refusal = refusal(Reason::RateLimited, sites::BYTES);
+            return Publication::refused(self.revoke(cleared, refusal));
+        };
         let verdict = cleared.allow(spread.seq);
         let Spread { seq, fanout, skipped, dropped } = spread;
         Publication { verdict, seq, fanout, skipped, dropped }
     }
 
-    /// The copies of an act that was allowed, to those whom `wanted` names besides.
+    /// The copies of an act that was allowed, to those in the domains that are `wanted`. `None` if
+    /// the bytes were not reserved, and there are too many of them.
     pub(crate) fn spread(
         &self,
-        topic: &ChannelKey,
-        body: &Ref,
-        wanted: impl Fn(&Principal) -> bool,
-    ) -> Spread {
+        topic: &Topic,
+        (body, extra): (&Ref, Option<Box<Extra>>),
+        route: Option<&Arc<Route>>,
+        wanted: impl Fn(Domains<'_>) -> bool,
+    ) -> Option<Spread> {
         let core = self.core();
-        let Some(topic) = core.topics.get(topic).map(|topic| std::sync::Arc::clone(&topic)) else {
-            return Spread::default();
-        };
-        let Some(link) = core.link() else { return Spread::default() };
-        let gate = self.agent().gate();
-        let me = self.me();
-        let (spread, wakes) = if self.has_edges() {
+        let (from, link) = (self.account()?, core.link()?);
+        let now = topic.is_timed().then(|| core.now());
+        let linked = self.has_edges().then(|| {
             // Asked before the topic is locked. Who subscribes meanwhile is none of this.
-            let subscribers = topic.subscribers();
-            let linked: HashSet<u64> = subscribers
-                .iter()
-                .filter(|subscriber| gate.may_hand(me, subscriber))
-                .map(|subscriber| subscriber.incarnation())
-                .collect();
-            let admits = |to: &Principal| wanted(to) && linked.contains(&to.incarnation());
-            topic.publish(me, body.clone(), None, link.sequence(), admits)
-        } else {
-            topic.publish(me, body.clone(), None, link.sequence(), wanted)
-        };
-        wakes.into_iter().for_each(std::task::Waker::wake);
-        spread
+            let (gate, me) = (self.agent().gate(), self.me());
+            let mut subscribers = topic.subscribers();
+            subscribers.retain(|subscriber| gate.may_hand(me, subscriber));
+            subscribers.iter().map(|subscriber| subscriber.incarnation()).collect::<HashSet<_>>()
+        });
+        let issuing = Issuing { from, route, body, extra, linked: linked.as_ref(), now };
+        let Issued { spread, wakes, expired } = topic.publish(issuing, link.sequence(), wanted)?;
+        wakes.into_iter().for_each(Waker::wake);
+        core.dead_copies(expired, Cause::Expire);
+        Some(spread)
     }
 }

@@ -1,11 +1,13 @@
 //! Receiving (§4.4): fold, take the oldest message that may flow here, screen it with no lock
-//! held, then the books. Waiting is done in `wait_recv`.
+//! held, then the books. Waiting for one is in `wait`.
+
+mod wait;
 
 use std::sync::Arc;
-use std::task::{Context, Poll};
+use std::task::{Context, Waker};
 
 use fak_abi::{
-    Act, Address, ChannelKey, Permit, Reason, Rider, SiteInfo, Tool, ToolCall, Verdict, VerdictKind,
+    Act, Address, ChannelKey, Pass, Permit, Reason, Rider, SiteInfo, Tool, ToolCall, Verdict, VerdictKind,
 };
 
 use crate::core::Ownership;
@@ -17,6 +19,8 @@ use crate::mailbox::{Found, Mailbox, Quick, Seek, Sought, Terms, WaitState};
 use crate::message::{Cause, HeldNotice, Message};
 use crate::send::refusal;
 use crate::sites;
+
+pub(crate) use wait::Receiving;
 
 /// A receive, before it is known whether there is anything.
 #[derive(Clone, Copy)]
@@ -34,7 +38,30 @@ impl Endpoint {
     /// Receives a message if one is there (§4.4). An attempt that finds nothing is an allowed act.
     pub fn try_recv(&self, key: &ChannelKey) -> Delivery {
         let mailbox = self.core().find(key);
-        self.take(mailbox.as_ref(), &Incoming::plain(key)).0
+        self.take_now(key, mailbox.as_ref())
+    }
+
+    /// One attempt at a mailbox that is at hand.
+    #[inline]
+    pub(crate) fn take_now(&self, key: &ChannelKey, mailbox: Option<&Arc<Mailbox>>) -> Delivery {
+        if let Some(at) = mailbox
+            && self.is_free(at)
+        {
+            let call = ToolCall::new(self.agent(), Act::Recv).address(Address::Channel(key));
+            match self.pass(&call) {
+                Pass::Allow(_) => match at.pop(self.me()) {
+                    Quick::Entry(entry, None) if entry.extra.is_none() => {
+                        return Delivery::Message(Message::new(entry, self.me(), 0));
+                    }
+                    Quick::Entry(entry, wake) => return self.hand_over_freely(at, entry, wake),
+                    Quick::Empty => return Delivery::Empty,
+                    Quick::Look => {}
+                },
+                Pass::Refuse(verdict) => return Delivery::Refuse(verdict),
+                Pass::Closely => {}
+            }
+        }
+        self.take(mailbox, &Incoming::plain(key)).0
     }
 
     fn seek<'a>(&'a self, mailbox: &Mailbox, incoming: &Incoming<'a>) -> Seek<'a> {
@@ -81,7 +108,7 @@ impl Endpoint {
     /// Acts on what a look did besides finding: no lock is held any more.
     #[inline]
     fn settle_sought(&self, sought: &mut Sought) {
-        sought.wakes.drain(..).for_each(std::task::Waker::wake);
+        sought.wakes.drain(..).for_each(Waker::wake);
         if !sought.expired.is_empty() {
             self.core().dead_letters(std::mem::take(&mut sought.expired), Cause::Expire);
         }
@@ -101,8 +128,8 @@ impl Endpoint {
         }
     }
 
-    /// One attempt, which does not wait. The token is that of a lease.
-    #[inline]
+    /// One attempt, which does not wait, with the token of its lease (0 for none).
+    #[cold]
     pub(crate) fn take(&self, mailbox: Option<&Arc<Mailbox>>, incoming: &Incoming<'_>) -> (Delivery, u64) {
         let call = incoming.call(self);
         let permit = match self.admit(&call) {
@@ -118,17 +145,60 @@ impl Endpoint {
             };
             return match refused {
                 Some(refusal) => (Delivery::Refuse(self.refuse(permit, refusal)), 0),
-                None => (self.nothing(permit), 0),
+                None => (self.found_nothing(permit), 0),
             };
         };
-        if let Some(entry) = self.pop(mailbox, incoming) {
-            return if incoming.act == Act::Recv {
-                (self.hand_over_plainly(&call, permit, mailbox, entry), 0)
-            } else {
-                self.hand_over(&call, permit, mailbox, (entry, 0))
-            };
+        if self.is_plain(mailbox, incoming) {
+            match mailbox.pop(self.me()) {
+                Quick::Entry(entry, wake) => {
+                    wake.into_iter().for_each(Waker::wake);
+                    return self.hand_over(&call, permit, mailbox, (entry, 0));
+                }
+                Quick::Empty => return (self.found_nothing(permit), 0),
+                Quick::Look => {}
+            }
         }
         self.take_closely(&call, permit, mailbox, incoming)
+    }
+
+    /// True if the front of the queue may be all that has to be looked at.
+    #[inline]
+    fn is_plain(&self, mailbox: &Mailbox, incoming: &Incoming<'_>) -> bool {
+        incoming.lease.is_none() && !mailbox.is_timed() && !self.has_edges()
+    }
+
+    /// True if a plain receive here is over once the message is out: there is nothing to screen, and
+    /// nobody to be asked.
+    #[inline]
+    fn is_free(&self, mailbox: &Mailbox) -> bool {
+        !(self.screens() || self.has_edges() || mailbox.is_timed())
+    }
+
+    /// Hands over what was neither to be screened nor to be counted. Kept apart from where there is
+    /// nobody to tell, so that a message is not put down on the way.
+    #[cold]
+    fn hand_over_freely(&self, mailbox: &Mailbox, entry: Entry, wake: Option<Waker>) -> Delivery {
+        wake.into_iter().for_each(Waker::wake);
+        if !self.note_handed(&entry) {
+            mailbox.put_back(entry);
+            return Delivery::Refuse(self.refuse_freely(refusal(Reason::LeaseHeld, sites::RING)));
+        }
+        Delivery::Message(Message::new(entry, self.me(), 0))
+    }
+
+    /// From here on it is known whom the requester waits for; false if that would close a ring of
+    /// blocking requests (§4.7): then it is not for this agent while that waits.
+    #[inline]
+    fn note_handed(&self, entry: &Entry) -> bool {
+        let answer = entry.extra.as_ref().and_then(|extra| extra.answer.as_ref());
+        answer.is_none_or(|answer| self.core().note_receiver(answer, self.me()))
+    }
+
+    /// It was not handed over after all.
+    fn unnote_handed(&self, entry: &Entry) {
+        if let Some(answer) = entry.extra.as_ref().and_then(|extra| extra.answer.as_ref()) {
+            self.core().unnote_receiver(answer);
+        }
     }
 
     /// One attempt that looks beyond the front of the queue.
@@ -150,19 +220,6 @@ impl Endpoint {
         self.conclude(call, permit, mailbox, sought.found, unlinked)
     }
 
-    /// The common case: the oldest message is for this agent, and nobody has to be asked.
-    #[inline]
-    fn pop(&self, mailbox: &Mailbox, incoming: &Incoming<'_>) -> Option<Entry> {
-        if incoming.lease.is_some() || mailbox.is_timed() || self.has_edges() {
-            return None;
-        }
-        let (entry, wake) = mailbox.pop(self.me())?;
-        if let Some(waker) = wake {
-            waker.wake();
-        }
-        Some(entry)
-    }
-
     /// The mailbox that took the place of one that was retired for want of use.
     #[cold]
     fn successor(&self, old: &Arc<Mailbox>, incoming: &Incoming<'_>) -> Option<Arc<Mailbox>> {
@@ -170,111 +227,8 @@ impl Endpoint {
         self.core().find(key).filter(|mailbox| !Arc::ptr_eq(mailbox, old))
     }
 
-    /// One attempt of a receive that waits. Nothing is settled while it waits: each attempt is
-    /// folded anew, so a policy that was reloaded meanwhile counts.
-    pub(crate) fn poll_take(
-        &self,
-        mailbox: &Arc<Mailbox>,
-        incoming: &Incoming<'_>,
-        state: &mut WaitState,
-        cx: &mut Context<'_>,
-    ) -> Poll<(Delivery, u64)> {
-        let begun = state.is_begun();
-        if begun {
-            let deadline = incoming.rider.and_then(|rider| rider.deadline);
-            let end = if !self.me().is_attached() {
-                Some(End::Detach)
-            } else if incoming
-                .rider
-                .and_then(|rider| rider.cancel.as_ref())
-                .is_some_and(fak_abi::Cancel::is_cancelled)
-            {
-                Some(End::Cancel)
-            } else if deadline.is_some_and(|deadline| self.core().now() >= deadline) {
-                Some(End::Timeout)
-            } else {
-                None
-            };
-            if let Some(end) = end {
-                return Poll::Ready((Delivery::End(end), 0));
-            }
-        }
-        let call = incoming.call(self);
-        let permit = match self.admit(&call) {
-            Ok(permit) => permit,
-            Err(verdict) => return Poll::Ready((Delivery::Refuse(verdict), 0)),
-        };
-        let plain = incoming.lease.is_none() && !mailbox.is_timed() && !self.has_edges();
-        let quick = match plain {
-            false => Quick::Look,
-            true if !begun => mailbox.pop_or_wait(self.me(), state, cx.waker()),
-            true => match mailbox.pop_woken(self.me(), state) {
-                Some((entry, wakes)) => {
-                    wakes.into_iter().for_each(std::task::Waker::wake);
-                    Quick::Entry(entry, None)
-                }
-                None => Quick::Look,
-            },
-        };
-        match quick {
-            Quick::Entry(entry, wake) => {
-                wake.into_iter().for_each(std::task::Waker::wake);
-                return Poll::Ready(if incoming.act == Act::Recv {
-                    (self.hand_over_plainly(&call, permit, mailbox, entry), 0)
-                } else {
-                    self.hand_over(&call, permit, mailbox, (entry, 0))
-                });
-            }
-            Quick::Wait => {}
-            Quick::Look => {
-                let (sought, unlinked) = self.look(mailbox, incoming, Some((state, cx)));
-                match sought.found {
-                    Found::Nothing if begun || !unlinked => {}
-                    // The mailbox was retired for want of use: the wait goes on at the one that takes
-                    // its place, because nobody else's end is this waiter's.
-                    Found::End(End::Close) if begun && !self.core().is_closed() => {
-                        return Poll::Ready((Delivery::Empty, 0));
-                    }
-                    Found::End(end) if begun => return Poll::Ready((Delivery::End(end), 0)),
-                    found => return Poll::Ready(self.conclude(&call, permit, mailbox, found, unlinked)),
-                }
-            }
-        }
-        if !begun && let Some(account) = self.account() {
-            if !account.waits.take(account.limits().waits) {
-                mailbox.leave(state);
-                let refusal = refusal(Reason::RateLimited, sites::WAITS);
-                return Poll::Ready((Delivery::Refuse(self.refuse(permit, refusal)), 0));
-            }
-            state.counted = true;
-        }
-        // Without an audit entry: the act has not happened yet.
-        drop(permit);
-        // Detached since it was admitted, and perhaps since those who waited were told.
-        if !self.me().is_attached() {
-            return Poll::Ready((Delivery::End(End::Detach), 0));
-        }
-        // Anew at each poll: the task that waits may have changed since the last.
-        if let Some(deadline) = incoming.rider.and_then(|rider| rider.deadline)
-            && let Some(link) = self.core().link()
-        {
-            state.timer = Some(link.timer().wake_at(deadline, cx.waker().clone()));
-        }
-        Poll::Pending
-    }
-
-    /// The wait is over, one way or the other.
-    pub(crate) fn end_wait(&self, mailbox: &Mailbox, state: &mut WaitState) {
-        mailbox.leave(state);
-        if std::mem::take(&mut state.counted)
-            && let Some(account) = self.account()
-        {
-            account.waits.give();
-        }
-    }
-
     /// Nothing was there: an allowed act.
-    fn nothing(&self, permit: Permit<'_>) -> Delivery {
+    pub(crate) fn found_nothing(&self, permit: Permit<'_>) -> Delivery {
         match self.charge(permit) {
             Ok(cleared) => {
                 let _ = cleared.allow(0);
@@ -295,43 +249,17 @@ impl Endpoint {
         let (reason, site) = match found {
             Found::Entry(entry, token) => return self.hand_over(call, permit, mailbox, (entry, token)),
             Found::Nothing if unlinked => (Reason::PolicyBlock, sites::NO_EDGE),
-            Found::Nothing | Found::Candidate(..) | Found::Again => return (self.nothing(permit), 0),
+            Found::Nothing | Found::Candidate(..) | Found::Again => return (self.found_nothing(permit), 0),
             Found::Others => (Reason::TrustViolation, sites::ONLY_OTHERS),
             Found::NotYours => (Reason::TrustViolation, sites::NOT_RECEIVER),
             // Retired for want of use: there is nothing, and nothing is lost.
-            Found::End(End::Close) if !self.core().is_closed() => return (self.nothing(permit), 0),
+            Found::End(End::Close) if !self.core().is_closed() => return (self.found_nothing(permit), 0),
             Found::End(_) => (Reason::Misroute, sites::CLOSED),
         };
         (Delivery::Refuse(self.refuse(permit, refusal(reason, site))), 0)
     }
 
-    /// Hands a plain message over: screened with no lock held, then counted (§4.4).
-    #[inline]
-    fn hand_over_plainly(
-        &self,
-        call: &ToolCall<'_>,
-        permit: Permit<'_>,
-        mailbox: &Mailbox,
-        entry: Entry,
-    ) -> Delivery {
-        if entry.extra.is_some() || permit.counts() {
-            return self.hand_over(call, permit, mailbox, (entry, 0)).0;
-        }
-        let screened = self.agent().gate().screen(call, &entry.body);
-        if !matches!(screened, Verdict::Allow { .. }) {
-            return self.keep_back(call, permit, mailbox, (entry, 0), screened.by());
-        }
-        match self.charge(permit) {
-            Ok(cleared) => {
-                let _ = cleared.allow(entry.seq);
-                Delivery::Message(Message::new(entry, self.me(), 0))
-            }
-            Err(verdict) => Delivery::Refuse(verdict),
-        }
-    }
-
     /// Screens what was taken, with no lock held, and hands it over or holds it (§4.4).
-    #[cold]
     fn hand_over(
         &self,
         call: &ToolCall<'_>,
@@ -340,7 +268,7 @@ impl Endpoint {
         (entry, token): Taken,
     ) -> (Delivery, u64) {
         if token != 0 && !self.account().is_some_and(|account| account.leases.take(account.limits().leases)) {
-            mailbox.undo_lease(token).into_iter().for_each(std::task::Waker::wake);
+            mailbox.undo_lease(token).into_iter().for_each(Waker::wake);
             let refusal = refusal(Reason::RateLimited, sites::LEASES);
             return (Delivery::Refuse(self.refuse(permit, refusal)), 0);
         }
@@ -362,15 +290,22 @@ impl Endpoint {
             self.core().dead_letters(vec![entry], Cause::Supersede);
             return (Delivery::Refuse(verdict), 0);
         }
+        let put_back = |entry: Entry| {
+            if token == 0 {
+                mailbox.put_back(entry);
+            } else if let Some(waker) = mailbox.undo_lease(token) {
+                waker.wake();
+            }
+        };
+        if !self.note_handed(&entry) {
+            give_back();
+            put_back(entry);
+            let refusal = refusal(Reason::LeaseHeld, sites::RING);
+            return (Delivery::Refuse(self.refuse(permit, refusal)), 0);
+        }
         match self.charge(permit) {
             Ok(cleared) => {
                 let _ = cleared.allow(entry.seq);
-                if let Some(extra) = &entry.extra
-                    && let Some(answer) = &extra.answer
-                {
-                    // From here on it is known whom the requester waits for.
-                    self.core().note_receiver(answer, self.me());
-                }
                 (Delivery::Message(Message::new(entry, self.me(), 0)), token)
             }
             Err(verdict) => {
@@ -378,11 +313,8 @@ impl Endpoint {
                 if corrects {
                     self.unreceive_correction(&entry);
                 }
-                if token == 0 {
-                    mailbox.put_back(entry);
-                } else if let Some(waker) = mailbox.undo_lease(token) {
-                    waker.wake();
-                }
+                self.unnote_handed(&entry);
+                put_back(entry);
                 (Delivery::Refuse(verdict), 0)
             }
         }
@@ -401,7 +333,7 @@ impl Endpoint {
         if token == 0 {
             mailbox.retally(|tally| (tally.received, tally.held) = (tally.received - 1, tally.held + 1));
         } else {
-            mailbox.drop_lease(token).into_iter().for_each(std::task::Waker::wake);
+            mailbox.drop_lease(token).into_iter().for_each(Waker::wake);
         }
         let verdict = permit.hold(by, entry.seq);
         Delivery::Hold(self.hold(entry, call.target(), verdict))

@@ -1,34 +1,37 @@
-//! Request and reply (§4.7). The acts are here; the private inbox of an answer is in `slot`, the
-//! blocking requests that must not close a ring in `ring`.
+//! Request and reply (§4.7). Asking is here, answering in `reply`, waiting for the answer in
+//! `pending`; the private inbox of an answer is in `slot`, the blocking requests that must not close
+//! a ring in `ring`.
 
+mod pending;
+mod reply;
 mod ring;
 mod slot;
 
-use std::fmt;
 use std::sync::Arc;
-use std::task::{Context, Poll};
 
 use fak_abi::{
-    Act, Address, ChannelKey, Explanation, Outcome, Principal, Reason, Ref, Rider, ToolCall, Verdict, WakeUp,
+    Act, Address, ChannelKey, Explanation, Outcome, Pass, Principal, Reason, Ref, Rider, ToolCall, Verdict,
 };
 
 use crate::core::{Core, GATE};
-use crate::delivery::{Delivery, End};
+use crate::delivery::End;
 use crate::endpoint::Endpoint;
-use crate::entry::{Entry, Extra};
-use crate::message::{Cause, Message};
+use crate::entry::Extra;
+use crate::mailbox::{Mailbox, Offer};
+use crate::message::Cause;
 use crate::route::Route;
 use crate::send::{AtHand, Outgoing, refusal};
 use crate::sites;
 
+pub use pending::PendingReply;
 pub(crate) use ring::Rings;
-pub(crate) use slot::{Filling, Slot};
+pub(crate) use slot::{Filling, Returned, Slot};
 
 /// Where the answer to a request goes. Carried by the request; worthless without it.
 #[derive(Debug, Clone)]
 pub(crate) struct Return(Arc<Slot>);
 
-/// What a request may ask for beyond an answer.
+/// What a request may ask for beyond an answer (§4.7).
 #[derive(Debug, Clone, Copy, Default)]
 pub struct RequestOptions<'a> {
     /// The requester does nothing until it is answered. Refused LEASE_HELD if that would close a
@@ -36,16 +39,6 @@ pub struct RequestOptions<'a> {
     pub blocking: bool,
     /// Deadline, cancellation and metadata (§2.5). An answer after the deadline is late.
     pub rider: Option<&'a Rider>,
-}
-
-/// A request that was sent: the only way to its answer. Dropping it makes a later answer a dead
-/// letter.
-#[must_use = "without it the answer is a dead letter"]
-pub struct PendingReply {
-    endpoint: Endpoint,
-    slot: Arc<Slot>,
-    key: ChannelKey,
-    rider: Option<Rider>,
 }
 
 impl Endpoint {
@@ -74,10 +67,7 @@ impl Endpoint {
             let recipient =
                 mailbox.map_or_else(|| self.core().session_owner(key), |mailbox| mailbox.recipient());
             let call = call.recipient(recipient.as_ref());
-            Outcome::Refuse(match self.admit(&call) {
-                Ok(permit) => self.refuse(permit, refusal),
-                Err(verdict) => verdict,
-            })
+            Outcome::Refuse(self.refused(&call, refusal))
         };
         let Some(account) = self.account() else {
             return refuse(refusal(Reason::TrustViolation, sites::FOREIGN));
@@ -85,8 +75,12 @@ impl Endpoint {
         if !account.requests.take(account.limits().requests) {
             return refuse(refusal(Reason::RateLimited, sites::REQUESTS));
         }
+        let deadline = options.rider.and_then(|rider| rider.deadline);
         let ring = if options.blocking {
-            let Some(ring) = self.core().rings.lock().enter(self.me(), self.core().receiver_of(key)) else {
+            let (core, to) = (self.core(), self.core().receiver_of(key));
+            let now = core.now();
+            let entered = core.rings.lock().enter(self.me(), to, deadline, now);
+            let Some(ring) = entered else {
                 account.requests.give();
                 return refuse(refusal(Reason::LeaseHeld, sites::RING));
             };
@@ -94,21 +88,20 @@ impl Endpoint {
         } else {
             None
         };
-        let deadline = options.rider.and_then(|rider| rider.deadline);
         let slot = Slot::new(Arc::clone(account), deadline, ring);
-        account.await_answer(&slot);
-        let extra = Extra { expires: deadline, answer: Some(Return(Arc::clone(&slot))), ..Extra::default() };
-        let out = Outgoing {
-            act: Act::Request,
-            key,
-            body,
-            extra: extra.boxed(),
-            idempotency: None,
-            rider: options.rider,
+        let pending = PendingReply::new(self, account, slot, key, options.rider);
+        let extra = || {
+            let answer = Some(Return(Arc::clone(pending.slot())));
+            Extra { expires: deadline, answer, ..Extra::default() }.boxed()
         };
-        let pending =
-            PendingReply { endpoint: self.clone(), slot, key: key.clone(), rider: options.rider.cloned() };
-        let (verdict, _) = self.dispatch(out, at_hand);
+        let verdict = match at_hand.and_then(|at_hand| self.ask_freely(&call, body, extra, at_hand)) {
+            Some(verdict) => verdict,
+            None => {
+                let rider = options.rider;
+                let out = Outgoing { act: Act::Request, key, body, extra: extra(), idempotency: None, rider };
+                self.dispatch(out, at_hand).0
+            }
+        };
         if verdict.is_allow() {
             Outcome::Allow { value: pending, by: verdict.by() }
         } else {
@@ -116,65 +109,30 @@ impl Endpoint {
         }
     }
 
-    /// Answers a request that this agent received (§4.7): once, adjudicated like any send. An answer
-    /// that comes when nobody waits any more becomes a dead letter.
-    pub fn reply(&self, request: &Message, body: &Ref) -> Verdict {
-        let answer = request.entry().extra.as_ref().and_then(|extra| extra.answer.as_ref());
-        let slot = answer.map(|Return(slot)| slot);
-        let call = ToolCall::new(self.agent(), Act::Reply)
-            .args(body)
-            .address(request.to())
-            .recipient(slot.map(|slot| slot.requester()));
-        let permit = match self.admit(&call) {
-            Ok(permit) => permit,
-            Err(verdict) => return verdict,
-        };
-        let (Some(slot), Some(link)) = (slot, self.core().link()) else {
-            return self.refuse(permit, refusal(Reason::Misroute, sites::NOT_A_REQUEST));
-        };
-        let body = permit.transformed().unwrap_or(body).clone();
-        let refused = if request.receiver() != self.me().incarnation() {
-            Some(refusal(Reason::TrustViolation, sites::NOT_YOUR_REQUEST))
-        } else if !body.would_flow_to(slot.requester()) {
-            Some(refusal(Reason::TrustViolation, sites::REPLY_UNREADABLE))
-        } else if slot.is_answered() {
-            Some(refusal(Reason::Misroute, sites::NOT_A_REQUEST))
-        } else {
-            None
-        };
-        if let Some(refusal) = refused {
-            return self.refuse(permit, refusal);
+    /// The common case: the mailbox is at hand, nobody has bound it, and there is nothing to settle.
+    /// `None` says only that a closer look is needed.
+    fn ask_freely(
+        &self,
+        call: &ToolCall<'_>,
+        body: &Ref,
+        extra: impl FnOnce() -> Option<Box<Extra>>,
+        (mailbox, route): (&Arc<Mailbox>, &Arc<Route>),
+    ) -> Option<Verdict> {
+        let (account, link) = (self.account()?, self.core().link()?);
+        if !mailbox.is_plain() {
+            return None;
         }
-        let cleared = match self.charge(permit) {
-            Ok(cleared) => cleared,
-            Err(verdict) => return verdict,
+        let by = match self.pass(call) {
+            Pass::Allow(by) => by,
+            Pass::Refuse(verdict) => return Some(verdict),
+            Pass::Closely => return None,
         };
-        if !slot.answer() {
-            return self.revoke(cleared, refusal(Reason::Misroute, sites::NOT_A_REQUEST));
+        let offer = Offer { from: account, route: Some(route), body, recipient: None };
+        let (_, wake) = mailbox.offer(&offer, extra(), link.sequence()).ok()?;
+        if let Some(waker) = wake {
+            waker.wake();
         }
-        self.core().stop_blocking(slot);
-        let route = Route::new(Arc::clone(self.me()), Arc::clone(request.entry().route.address()), None);
-        let seq = link.sequence().next();
-        let entry = Entry { seq, route, body, extra: None };
-        let late = slot.deadline().is_some_and(|deadline| self.core().now() >= deadline);
-        match slot.fill(entry, request.seq(), late) {
-            Filling::Done(waker) => {
-                let verdict = cleared.allow(seq);
-                if let Some(waker) = waker {
-                    waker.wake();
-                }
-                verdict
-            }
-            Filling::Late(entry) => {
-                // Not in the requester's books: they may have been closed with it.
-                {
-                    let mut past = self.core().past.lock();
-                    (past.sent, past.dead) = (past.sent + 1, past.dead + 1);
-                }
-                self.core().dead_letters(vec![entry], Cause::Late);
-                cleared.allow(seq)
-            }
-        }
+        Some(Verdict::allow(by))
     }
 
     /// Explains a blocking request: the ring that it would close, if it would (§3.5, I08).
@@ -184,9 +142,9 @@ impl Endpoint {
         if !explanation.verdict.is_allow() {
             return explanation;
         }
-        let Some(ring) = self.core().rings.lock().closed_by(self.me(), self.core().receiver_of(key)) else {
-            return explanation;
-        };
+        let (core, now) = (self.core(), self.core().now());
+        let ring = core.receiver_of(key).and_then(|to| core.rings.lock().closed_by(self.me(), &to, now));
+        let Some(ring) = ring else { return explanation };
         // Names only of those whom the asker may know.
         let names: Vec<String> = ring
             .iter()
@@ -201,135 +159,6 @@ impl Endpoint {
     }
 }
 
-impl PendingReply {
-    /// Where the request was sent.
-    #[must_use]
-    pub const fn key(&self) -> &ChannelKey {
-        &self.key
-    }
-
-    /// Takes the answer if it is there: an act of `a2a.recv`. `End::Timeout` once the deadline has
-    /// passed.
-    pub fn try_take(&mut self) -> Delivery {
-        self.attempt(None)
-    }
-
-    /// Waits for the answer, until the request's deadline.
-    ///
-    /// # Cancel safety
-    /// Dropping the future loses nothing: no answer has been taken.
-    pub async fn wait(&mut self) -> Delivery {
-        let mut wait = Wait { pending: self, begun: false, timer: None };
-        std::future::poll_fn(|cx| wait.poll(cx)).await
-    }
-
-    /// One attempt. With `cx`, an answer that comes later wakes it, and nothing is settled if there
-    /// is none.
-    fn attempt(&mut self, cx: Option<&Context<'_>>) -> Delivery {
-        let Self { endpoint, slot, key, rider, .. } = self;
-        // The deadline is the request's; looking for the answer at its very end is still allowed.
-        let rider = rider.as_ref().map(|rider| Rider { deadline: None, cancel: None, ..rider.clone() });
-        let call = ToolCall::new(endpoint.agent(), Act::Await).address(Address::Channel(key));
-        let call = call.rider(rider.as_ref());
-        let permit = match endpoint.admit(&call) {
-            Ok(permit) => permit,
-            Err(verdict) => return Delivery::Refuse(verdict),
-        };
-        let (entry, request) = match slot.take(cx.map(Context::waker)) {
-            slot::Taking::Answer(entry, request) => (entry, request),
-            slot::Taking::Spent => {
-                return Delivery::Refuse(
-                    endpoint.refuse(permit, refusal(Reason::Misroute, sites::AWAIT_SPENT)),
-                );
-            }
-            slot::Taking::End(end) => return Delivery::End(end),
-            slot::Taking::Nothing => {
-                if slot.deadline().is_some_and(|deadline| endpoint.core().now() >= deadline) {
-                    slot.close(End::Timeout);
-                    endpoint.core().stop_blocking(slot);
-                    return Delivery::End(End::Timeout);
-                }
-                if cx.is_some() {
-                    return Delivery::Empty;
-                }
-                return match endpoint.charge(permit) {
-                    Ok(cleared) => {
-                        let _ = cleared.allow(0);
-                        Delivery::Empty
-                    }
-                    Err(verdict) => Delivery::Refuse(verdict),
-                };
-            }
-        };
-        if let Some(by) = endpoint.screen(&call, &entry) {
-            slot.hold();
-            let verdict = permit.hold(by, entry.seq);
-            return Delivery::Hold(endpoint.hold(entry, call.target(), verdict));
-        }
-        match endpoint.charge(permit) {
-            Ok(cleared) => {
-                let _ = cleared.allow(entry.seq);
-                Delivery::Message(Message::new(entry, endpoint.me(), 0).answering(request))
-            }
-            Err(verdict) => {
-                slot.put_back(entry);
-                Delivery::Refuse(verdict)
-            }
-        }
-    }
-}
-
-impl Drop for PendingReply {
-    fn drop(&mut self) {
-        let core = self.endpoint.core();
-        core.dead_letters(self.slot.close(End::Cancel).into_iter().collect(), Cause::Late);
-        core.stop_blocking(&self.slot);
-        if let Some(account) = self.endpoint.account() {
-            account.requests.give();
-        }
-    }
-}
-
-impl fmt::Debug for PendingReply {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "PendingReply({} by {:?})", self.key, self.endpoint.me())
-    }
-}
-
-/// A wait for an answer.
-struct Wait<'a> {
-    pending: &'a mut PendingReply,
-    begun: bool,
-    timer: Option<WakeUp>,
-}
-
-impl Wait<'_> {
-    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Delivery> {
-        let Self { pending, begun, timer } = self;
-        if *begun {
-            let cancel = pending.rider.as_ref().and_then(|rider| rider.cancel.as_ref());
-            if !pending.endpoint.me().is_attached() {
-                return Poll::Ready(Delivery::End(End::Detach));
-            }
-            if cancel.is_some_and(fak_abi::Cancel::is_cancelled) {
-                return Poll::Ready(Delivery::End(End::Cancel));
-            }
-        }
-        let delivery = pending.attempt(Some(cx));
-        if !delivery.is_empty() {
-            return Poll::Ready(delivery);
-        }
-        *begun = true;
-        // Anew at each poll: the task that waits may have changed since the last.
-        if let Some(deadline) = pending.slot.deadline()
-            && let Some(link) = pending.endpoint.core().link()
-        {
-            *timer = Some(link.timer().wake_at(deadline, cx.waker().clone()));
-        }
-        Poll::Pending
-    }
-}
-
 impl Core {
     /// Who alone can receive at a key, if anybody: whom a blocking request there waits for.
     fn receiver_of(&self, key: &ChannelKey) -> Option<Arc<Principal>> {
@@ -339,10 +168,18 @@ impl Core {
         }
     }
 
-    /// A request was received: from here on its requester waits for that receiver.
-    pub(crate) fn note_receiver(&self, Return(slot): &Return, receiver: &Arc<Principal>) {
+    /// A request is received: from here on its requester waits for that receiver. False if that would
+    /// close a ring.
+    pub(crate) fn note_receiver(&self, Return(slot): &Return, receiver: &Arc<Principal>) -> bool {
+        let Some(ring) = slot.ring() else { return true };
+        let now = self.now();
+        self.rings.lock().point(ring, receiver, now)
+    }
+
+    /// A request was not received after all.
+    pub(crate) fn unnote_receiver(&self, Return(slot): &Return) {
         if let Some(ring) = slot.ring() {
-            self.rings.lock().point(ring, receiver);
+            self.rings.lock().unpoint(ring);
         }
     }
 
@@ -351,6 +188,12 @@ impl Core {
         if let Some(ring) = slot.ring() {
             self.rings.lock().leave(ring);
         }
+    }
+
+    /// Acts on what came of an answer that went back.
+    pub(crate) fn returned(&self, returned: Returned) {
+        self.dead_letters(returned.worn.into_iter().collect(), Cause::Wear);
+        returned.wake.into_iter().for_each(std::task::Waker::wake);
     }
 
     /// Nobody waits for these answers any more.

@@ -5,7 +5,7 @@ use std::task::Waker;
 use std::time::Duration;
 
 use fak_abi::{
-    Act, Address, ChannelKey, Charge, Cleared, Id, Permit, Principal, Reason, Ref, Refusal, Rider, Sequence,
+    Act, Address, ChannelKey, Cleared, Id, Pass, Permit, Principal, Reason, Ref, Refusal, Rider, Sequence,
     SiteInfo, ToolCall, Verdict,
 };
 
@@ -17,7 +17,35 @@ use crate::mailbox::{Block, Mailbox, Offer};
 use crate::route::Route;
 use crate::sites;
 
-/// What a send may ask for beyond delivery.
+/// What a send may ask for beyond delivery (§4.3).
+///
+/// ```
+/// # use fak_a2achan::{Bus, BusConfig};
+/// # use fak_abi::{Capability::*, ChannelKey, Id, Locale, PrincipalSpec, ShareScope};
+/// # use fak_adjudicate::Kernel;
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let bus = Bus::new(BusConfig::default())?;
+/// # let kernel = Kernel::builder().driver(bus.driver()).build()?;
+/// # let attach = |name: &str| -> Result<_, Box<dyn std::error::Error>> {
+/// #     let spec = PrincipalSpec::agent(Id::new(name)?).fleet(Id::new("crew")?);
+/// #     Ok(kernel.attach(spec.caps([A2aSend, A2aRecv, RefWiden]))?)
+/// # };
+/// # let (alpha, bravo) = (attach("alpha")?, attach("bravo")?);
+/// # let work = ChannelKey::new(Locale::InKernel, "work")?;
+/// # let order = alpha.widen(&alpha.mint("build"), ShareScope::Fleet).allowed().ok_or("refused")?;
+/// use fak_a2achan::SendOptions;
+/// use std::time::Duration;
+///
+/// // A retry with the same key is answered with the first outcome and delivered once.
+/// let key = Id::new("order-7")?;
+/// let once = SendOptions { idempotency: Some(&key), ttl: Some(Duration::from_secs(60)), ..SendOptions::default() };
+/// for _ in 0..2 {
+///     assert!(bus.endpoint(&alpha).send_with(&work, &order, &once).is_allow());
+/// }
+/// assert_eq!(bus.stats().sent, 1);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug, Clone, Default)]
 pub struct SendOptions<'a> {
     /// Makes a repetition of this very act return the first outcome (§4.13).
@@ -52,18 +80,35 @@ enum Placing {
 impl Endpoint {
     /// Sends a message (§4.3). Never blocks; the verdict is the answer.
     pub fn send(&self, key: &ChannelKey, body: &Ref) -> Verdict {
-        if let Some(mailbox) = self.core().find(key)
-            && let Some(verdict) = self.send_plain(key, body, &mailbox, None)
-        {
-            return verdict;
+        self.send_by_key(key, body).unwrap_or_else(|| self.send_closely(key, body, None))
+    }
+
+    /// The common case of a send: decided, and placed where the key leads while the map holds still,
+    /// so that the mailbox need not be counted. `None` says only that a closer look is needed.
+    #[inline]
+    fn send_by_key(&self, key: &ChannelKey, body: &Ref) -> Option<Verdict> {
+        let (account, link) = (self.account()?, self.core().link()?);
+        let call = ToolCall::new(self.agent(), Act::Send).args(body).address(Address::Channel(key));
+        // As if nobody had bound the key; where somebody has, it is decided anew.
+        let Pass::Allow(by) = self.agent().gate().pass(&call, link.key()) else { return None };
+        let offer = Offer { from: account, route: None, body, recipient: None };
+        let (_, wake) = {
+            let mailbox = self.core().boxes.get(key)?;
+            if !mailbox.is_plain() {
+                return None;
+            }
+            mailbox.offer(&offer, None, link.sequence()).ok()?
+        };
+        if let Some(waker) = wake {
+            waker.wake();
         }
-        self.send_slowly(key, body)
+        Some(Verdict::allow(by))
     }
 
     #[cold]
-    pub(crate) fn send_slowly(&self, key: &ChannelKey, body: &Ref) -> Verdict {
+    pub(crate) fn send_closely(&self, key: &ChannelKey, body: &Ref, at_hand: AtHand<'_>) -> Verdict {
         let out = Outgoing { act: Act::Send, key, body, extra: None, idempotency: None, rider: None };
-        self.dispatch(out, None).0
+        self.dispatch(out, at_hand).0
     }
 
     /// Sends a message with more to say about it (§4.2, §4.13).
@@ -85,8 +130,8 @@ impl Endpoint {
         Outgoing { act: Act::Send, key, body, extra, idempotency, rider }
     }
 
-    /// The common case of a send: the mailbox is at hand and nobody has bound it. `None` says only
-    /// that a closer look is needed.
+    /// The common case of a send: the mailbox is at hand, nobody has bound it, and there is nothing
+    /// to settle. `None` says only that a closer look is needed.
     #[inline]
     pub(crate) fn send_plain(
         &self,
@@ -100,34 +145,22 @@ impl Endpoint {
             return None;
         }
         let call = ToolCall::new(self.agent(), Act::Send).args(body).address(Address::Channel(key));
-        let permit = match self.admit(&call) {
-            Ok(permit) => permit,
-            Err(verdict) => return Some(verdict),
+        let by = match self.pass(&call) {
+            Pass::Allow(by) => by,
+            Pass::Refuse(verdict) => return Some(verdict),
+            Pass::Closely => return None,
         };
-        let spot = Spot { mailbox, account, route, recipient: None };
-        if permit.counts() {
-            let out = Outgoing { act: Act::Send, key, body, extra: None, idempotency: None, rider: None };
-            return match self.place_counted(permit, &out, &spot, None, link.sequence()) {
-                Placing::Done(verdict, _) => Some(verdict),
-                Placing::Again => None,
-            };
-        }
-        let cleared = match permit.charge() {
-            Charge::Cleared(cleared) => cleared,
-            Charge::Refuse(verdict) => return Some(verdict),
-        };
-        let offer = spot.offer(cleared.transformed().unwrap_or(body));
+        let offer = Offer { from: account, route, body, recipient: None };
         match mailbox.offer(&offer, None, link.sequence()) {
-            Ok((seq, wake)) => {
-                let verdict = cleared.allow(seq);
+            Ok((_, wake)) => {
                 if let Some(waker) = wake {
                     waker.wake();
                 }
-                Some(verdict)
+                Some(Verdict::allow(by))
             }
             Err(block @ (Block::Move | Block::End)) if !self.is_final(block) => None,
             Err(block) if self.made_room(mailbox, block) => None,
-            Err(block) => Some(self.revoke(cleared, refusal_of(block))),
+            Err(block) => Some(self.refuse_freely(refusal_of(block))),
         }
     }
 
@@ -135,7 +168,13 @@ impl Endpoint {
     pub(crate) fn dispatch(&self, mut out: Outgoing<'_>, mut at_hand: AtHand<'_>) -> (Verdict, u64) {
         for _ in 0..ATTEMPTS {
             match self.attempt(&mut out, at_hand) {
-                Placing::Done(verdict, seq) => return (verdict, seq),
+                Placing::Done(verdict, seq) => {
+                    if !self.me().is_attached() {
+                        // A detach came between: what was made for this may be of no use to anybody.
+                        self.core().tidy(out.key);
+                    }
+                    return (verdict, seq);
+                }
                 // The mailbox at hand may be no more.
                 Placing::Again => at_hand = None,
             }

@@ -2,7 +2,7 @@
 
 use std::ops::AddAssign;
 
-/// Tallies of a bus. Always `sent = received + held + dropped + dead + queued`.
+/// Tallies of a bus (§4.10). Always `sent = received + held + dropped + dead + queued`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Tally {
     /// Copies accepted for a mailbox, or attempted on a subscriber that the body may flow to.

@@ -13,7 +13,7 @@ use crate::endpoint::Endpoint;
 use crate::mailbox::{Mailbox, WaitState};
 use crate::recv::Incoming;
 
-/// The messages of a channel, one after the other; see [`Endpoint::messages`].
+/// The messages of a channel, one after the other; see [`Endpoint::messages`] (§4.4).
 ///
 /// # Cancel safety
 /// Dropping it, or a future that polls it, loses nothing: what it has not yielded is still queued.

@@ -59,3 +59,28 @@ impl<T> std::ops::Deref for Line<T> {
         &self.0
     }
 }
+
+/// The locks of a concurrency checker.
+#[cfg(test)]
+pub(crate) struct Shuttled;
+
+#[cfg(test)]
+impl Locks for Shuttled {
+    type Lock<T: Send> = shuttle::sync::Mutex<T>;
+}
+
+#[cfg(test)]
+impl<T: Send> Lock<T> for shuttle::sync::Mutex<T> {
+    type Guard<'a>
+        = shuttle::sync::MutexGuard<'a, T>
+    where
+        T: 'a;
+
+    fn new(value: T) -> Self {
+        Self::new(value)
+    }
+
+    fn lock(&self) -> Self::Guard<'_> {
+        self.lock().unwrap()
+    }
+}

@@ -1,60 +1,79 @@
-//! Publish and subscribe (§4.5): a topic, and the private inbox of each subscription. The topic's
-//! lock makes one producer, the subscription one consumer, so a copy goes through a ring that
-//! neither locks. What an agent does with them is in `publish` and `subscription`.
+//! Publish and subscribe (§4.5): a topic, and who has subscribed to it. A publication is kept once
+//! for each cohort of subscribers that see the same; what a subscriber has of it is in `cohort`,
+//! what an agent does with both in `publish` and `subscription`.
+//!
+//! Lock order: topic, then cohort. No user code runs under either.
 
-use std::collections::HashMap;
+mod cohort;
+mod issue;
+mod lease;
+mod own;
+mod seat;
+#[cfg(test)]
+mod shuttled;
+
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering, fence};
-use std::task::Waker;
+use std::sync::atomic::{AtomicBool, Ordering};
 
-use fak_abi::{ChannelKey, OwnedAddress, Principal, Ref, Sequence, Timestamp};
-use parking_lot::Mutex;
-use rtrb::{Consumer, Producer, RingBuffer};
+use fak_abi::{ChannelKey, Domains, OwnedAddress, Principal, Ref, Sequence, ShareScope, Timestamp};
 
+use crate::account::Account;
 use crate::delivery::End;
 use crate::entry::{Entry, Extra};
 use crate::hash::Numbers;
 use crate::mailbox::Wakes;
 use crate::route::Route;
 use crate::stats::Tally;
-use crate::sync::Line;
+use crate::sync::{Lock, Locks, Native};
+
+use cohort::{Cohort, Rousing};
+pub(crate) use cohort::{Keep, Pulled, Taken};
+pub(crate) use issue::Issue;
+use issue::Queued;
+pub(crate) use lease::Settled;
+pub(crate) use seat::Inbox;
 
 /// A name that can be published to.
-pub(crate) struct Topic {
+pub(crate) struct Topic<L: Locks = Native> {
     key: ChannelKey,
     to: Arc<OwnedAddress>,
-    state: Mutex<State>,
+    /// Something queued depends on the time.
+    timed: AtomicBool,
+    state: L::Lock<State<L>>,
 }
 
-#[derive(Default)]
-struct State {
-    feeds: Vec<Feed>,
+struct State<L: Locks> {
+    feeds: Vec<Feed<L>>,
+    /// Subscriptions ever, so that each has a number.
+    subscribed: u64,
     routes: HashMap<u64, Arc<Route>, Numbers>,
     tally: Tally,
 }
 
-struct Feed {
-    ring: Producer<Arc<Entry>>,
-    inbox: Arc<Inbox>,
+/// One cohort, as publishers see it.
+struct Feed<L: Locks> {
+    cohort: Arc<Cohort<L>>,
+    /// Stands for all members: they have the same fleet and tenant.
+    member: Arc<Principal>,
+    members: u64,
+    /// Whether what this owner shared with this scope may flow to them, as it was last worked out.
+    flow: Option<(u64, ShareScope, bool)>,
 }
 
-/// A subscription's private inbox. Reached only through its subscription.
-pub(crate) struct Inbox {
-    subscriber: Arc<Principal>,
-    /// Copies that found no room, ever.
-    missed: AtomicU64,
-    waiting: AtomicBool,
-    outflow: Line<Mutex<Outflow>>,
-}
-
-struct Outflow {
-    ring: Consumer<Arc<Entry>>,
-    /// Taken out, and put back.
-    pending: Option<Arc<Entry>>,
-    told: u64,
-    waker: Option<Waker>,
-    end: Option<End>,
-    tally: Tally,
+/// What somebody would like to publish.
+pub(crate) struct Issuing<'a> {
+    /// The publisher's account, which answers for the bytes.
+    pub(crate) from: &'a Arc<Account>,
+    /// From [`Topic::reserve`], if the bytes are reserved.
+    pub(crate) route: Option<&'a Arc<Route>>,
+    /// The body as the rungs left it.
+    pub(crate) body: &'a Ref,
+    pub(crate) extra: Option<Box<Extra>>,
+    /// Those to whom a topology has an edge, where one has to be asked.
+    pub(crate) linked: Option<&'a HashSet<u64>>,
+    /// The present, where something queued depends on it.
+    pub(crate) now: Option<Timestamp>,
 }
 
 /// What a publication came to.
@@ -66,104 +85,136 @@ pub(crate) struct Spread {
     pub(crate) dropped: u64,
 }
 
-/// What a look into an inbox finds.
-pub(crate) enum Pulled {
-    /// A copy, and how many were lost before it.
-    Entry(Arc<Entry>, u64),
-    Nothing,
-    End(End),
+/// What a publication has done besides. Acted on once the locks are released.
+#[derive(Default)]
+pub(crate) struct Issued {
+    pub(crate) spread: Spread,
+    pub(crate) wakes: Wakes,
+    /// Copies in the way whose time was over.
+    pub(crate) expired: Vec<Arc<Issue>>,
 }
 
-impl Topic {
+impl<L: Locks> Topic<L> {
     pub(crate) fn new(key: ChannelKey) -> Self {
         let to = Arc::new(OwnedAddress::Channel(key.clone()));
-        Self { key, to, state: Mutex::default() }
+        let state =
+            State { feeds: Vec::new(), subscribed: 0, routes: HashMap::default(), tally: Tally::default() };
+        Self { key, to, timed: AtomicBool::new(false), state: Lock::new(state) }
     }
 
     pub(crate) const fn key(&self) -> &ChannelKey {
         &self.key
     }
 
-    pub(crate) fn subscribe(&self, subscriber: &Arc<Principal>, capacity: usize) -> Arc<Inbox> {
-        let (ring, consumer) = RingBuffer::new(capacity);
-        let outflow = Outflow {
-            ring: consumer,
-            pending: None,
-            told: 0,
-            waker: None,
-            end: None,
-            tally: Tally::default(),
-        };
-        let inbox = Arc::new(Inbox {
-            subscriber: Arc::clone(subscriber),
-            missed: AtomicU64::new(0),
-            waiting: AtomicBool::new(false),
-            outflow: Line::new(Mutex::new(outflow)),
-        });
-        self.state.lock().feeds.push(Feed { ring, inbox: Arc::clone(&inbox) });
+    /// Adds a subscription. Where `apart`, publications may be for some of a cohort only.
+    pub(crate) fn subscribe(
+        &self,
+        subscriber: &Arc<Principal>,
+        capacity: usize,
+        apart: bool,
+    ) -> Arc<Inbox<L>> {
+        let mut state = self.state.lock();
+        state.subscribed += 1;
+        let number = state.subscribed;
+        let is_like =
+            |other: &Principal| (other.fleet(), other.tenant()) == (subscriber.fleet(), subscriber.tenant());
+        let room = state.feeds.iter_mut().filter(|feed| is_like(&feed.member));
+        for feed in room {
+            if let Some(inbox) = Cohort::join(&feed.cohort, subscriber, number) {
+                feed.members += 1;
+                return inbox;
+            }
+        }
+        let (cohort, inbox) = Cohort::begin(subscriber, number, capacity, apart);
+        state.feeds.push(Feed { cohort, member: Arc::clone(subscriber), members: 1, flow: None });
         inbox
     }
 
     /// Who has subscribed, in that order.
     pub(crate) fn subscribers(&self) -> Vec<Arc<Principal>> {
-        self.state.lock().feeds.iter().map(|feed| Arc::clone(&feed.inbox.subscriber)).collect()
+        self.inboxes(None).into_iter().map(|inbox| Arc::clone(inbox.subscriber())).collect()
     }
 
-    /// One copy to each subscriber that the body may flow to and that `admits`, numbered under the
-    /// lock. The wakers are to be called once it is released.
+    /// The subscriptions of one principal, or all, in the order in which they were made.
+    pub(crate) fn inboxes(&self, of: Option<&Principal>) -> Vec<Arc<Inbox<L>>> {
+        let mut inboxes: Vec<_> =
+            self.state.lock().feeds.iter().flat_map(|feed| feed.cohort.inboxes()).collect();
+        inboxes.retain(|inbox| of.is_none_or(|of| std::ptr::eq(Arc::as_ptr(inbox.subscriber()), of)));
+        inboxes.sort_by_key(|inbox| inbox.number());
+        inboxes
+    }
+
+    /// True if something queued depends on the time.
+    pub(crate) fn is_timed(&self) -> bool {
+        self.timed.load(Ordering::Relaxed)
+    }
+
+    /// Takes `bytes` of the publisher's limit (§4.12); `None` if that were above it. To be published
+    /// with, or given back.
+    pub(crate) fn reserve(&self, from: &Arc<Account>, bytes: usize) -> Option<Arc<Route>> {
+        self.state.lock().charge(from, &self.to, bytes)
+    }
+
+    /// One copy to each subscriber that the body may flow to and whose domains are `wanted`,
+    /// numbered under the lock. `None` if the publisher has too many bytes queued.
     pub(crate) fn publish(
         &self,
-        from: &Arc<Principal>,
-        body: Ref,
-        extra: Option<Box<Extra>>,
+        issuing: Issuing<'_>,
         numbers: &Sequence,
-        admits: impl Fn(&Principal) -> bool,
-    ) -> (Spread, Wakes) {
-        let mut wakes = Wakes::new();
-        let mut state = self.state.lock();
-        let State { feeds, routes, tally } = &mut *state;
-        if routes.len() == routes.capacity() {
-            routes.retain(|_, route| Arc::strong_count(route) > 1);
+        wanted: impl Fn(Domains<'_>) -> bool,
+    ) -> Option<Issued> {
+        let Issuing { from, route, body, extra, linked, now } = issuing;
+        if extra.as_ref().is_some_and(|extra| extra.expires.is_some()) {
+            self.timed.store(true, Ordering::Relaxed);
         }
-        let route = routes
-            .entry(from.incarnation())
-            .or_insert_with(|| Route::new(Arc::clone(from), Arc::clone(&self.to), None));
-        let route = Arc::clone(route);
-        let mut spread = Spread { seq: numbers.next(), ..Spread::default() };
-        let entry = Arc::new(Entry { seq: spread.seq, route, body, extra });
-        for feed in feeds.iter_mut() {
-            let to = &feed.inbox.subscriber;
-            if !entry.body.would_flow_to(to) || !admits(to) {
-                spread.skipped += 1;
-            } else if feed.ring.push(Arc::clone(&entry)).is_ok() {
-                spread.fanout += 1;
-            } else {
-                spread.dropped += 1;
-                // Only under the topic's lock.
-                let missed = feed.inbox.missed.load(Ordering::Relaxed);
-                feed.inbox.missed.store(missed + 1, Ordering::Release);
+        let mut rousing = Rousing::new();
+        let mut issued = Issued::default();
+        let copy = {
+            let mut state = self.state.lock();
+            let route = match route {
+                Some(route) => Arc::clone(route),
+                None => state.charge(from, &self.to, body.len())?,
+            };
+            let spread = &mut issued.spread;
+            spread.seq = numbers.next();
+            let copy = Queued::first(Entry { seq: spread.seq, route, body: body.clone(), extra });
+            let State { feeds, tally, .. } = &mut *state;
+            for feed in feeds.iter_mut() {
+                if !feed.lets(body) || !wanted(Domains::of(&feed.member)) {
+                    spread.skipped += feed.members;
+                    continue;
+                }
+                if let Some(now) = now {
+                    issued.expired.append(&mut feed.cohort.expire(now));
+                }
+                feed.cohort.publish(&copy, linked, spread, &mut rousing);
             }
-        }
-        // Pairs with the fence of a consumer that is about to wait: either it sees the copy, or
-        // its flag is seen here.
-        fence(Ordering::SeqCst);
-        for feed in feeds.iter() {
-            if feed.inbox.waiting.load(Ordering::Relaxed) {
-                wakes.extend(feed.inbox.take_waker());
-            }
-        }
-        tally.sent += spread.fanout + spread.dropped;
-        tally.dropped += spread.dropped;
-        tally.skipped += spread.skipped;
-        (spread, wakes)
+            tally.sent += spread.fanout + spread.dropped;
+            tally.dropped += spread.dropped;
+            tally.skipped += spread.skipped;
+            copy
+        };
+        drop(copy.leave());
+        // In the order in which they subscribed (§4.5).
+        rousing.sort_unstable_by_key(|(number, _)| *number);
+        issued.wakes.extend(rousing.into_iter().map(|(_, waker)| waker));
+        Some(issued)
     }
 
     /// Ends a subscription. What it had queued comes back; true if the topic has none left.
-    pub(crate) fn remove(&self, inbox: &Arc<Inbox>, end: End) -> (Vec<Arc<Entry>>, bool) {
+    pub(crate) fn remove(&self, inbox: &Arc<Inbox<L>>, end: End) -> (Vec<Arc<Issue>>, bool) {
         let mut state = self.state.lock();
-        state.feeds.retain(|feed| !Arc::ptr_eq(&feed.inbox, inbox));
-        let (dead, tally, waker) = inbox.end(end);
-        state.tally += tally;
+        let (dead, waker) = inbox.end(end);
+        let State { feeds, tally, .. } = &mut *state;
+        if let Some(at) = feeds.iter().position(|feed| Arc::ptr_eq(&feed.cohort, inbox.cohort()))
+            && let Some(feed) = feeds.get_mut(at)
+        {
+            feed.members = feed.cohort.members();
+            if feed.members == 0 {
+                *tally += feed.cohort.tally();
+                feeds.remove(at);
+            }
+        }
         let is_empty = state.feeds.is_empty();
         drop(state);
         if let Some(waker) = waker {
@@ -172,14 +223,15 @@ impl Topic {
         (dead, is_empty)
     }
 
-    /// The subscriptions of one principal, or all.
-    pub(crate) fn inboxes(&self, of: Option<&Principal>) -> Vec<Arc<Inbox>> {
+    /// Takes out what has had its time, everywhere.
+    pub(crate) fn expire(&self, now: Timestamp) -> Vec<Arc<Issue>> {
         let state = self.state.lock();
-        let inboxes = state.feeds.iter().map(|feed| &feed.inbox);
-        inboxes
-            .filter(|inbox| of.is_none_or(|of| std::ptr::eq(Arc::as_ptr(&inbox.subscriber), of)))
-            .cloned()
-            .collect()
+        state.feeds.iter().flat_map(|feed| feed.cohort.expire(now)).collect()
+    }
+
+    /// A publisher is gone: its way in is forgotten.
+    pub(crate) fn forget(&self, who: &Principal) {
+        self.state.lock().routes.remove(&who.incarnation());
     }
 
     pub(crate) fn has_no_subscribers(&self) -> bool {
@@ -189,125 +241,49 @@ impl Topic {
     pub(crate) fn tally(&self) -> Tally {
         let state = self.state.lock();
         let mut sum = state.tally;
-        state.feeds.iter().for_each(|feed| sum += feed.inbox.tally());
+        state.feeds.iter().for_each(|feed| sum += feed.cohort.tally());
         sum
     }
 }
 
-impl Inbox {
-    pub(crate) const fn subscriber(&self) -> &Arc<Principal> {
-        &self.subscriber
-    }
-
-    fn take_waker(&self) -> Option<Waker> {
-        let mut outflow = self.outflow.lock();
-        self.waiting.store(false, Ordering::Relaxed);
-        outflow.waker.take()
-    }
-
-    fn tally(&self) -> Tally {
-        let outflow = self.outflow.lock();
-        let queued = outflow.ring.slots() as u64 + u64::from(outflow.pending.is_some());
-        Tally { queued, ..outflow.tally }
-    }
-
-    /// A copy that was taken is held after all; false if the inbox has ended and been summed up.
-    pub(crate) fn held(&self) -> bool {
-        let mut outflow = self.outflow.lock();
-        if outflow.end.is_some() {
-            return false;
-        }
-        outflow.tally.received -= 1;
-        outflow.tally.held += 1;
-        true
-    }
-
-    /// The next copy, where it has no time to live: the common case. `None` says only that a closer
-    /// look is needed.
-    #[inline]
-    pub(crate) fn next(&self) -> Option<(Arc<Entry>, u64)> {
-        let mut outflow = self.outflow.lock();
-        if outflow.pending.is_some() || outflow.end.is_some() {
-            return None;
-        }
-        let entry = outflow.ring.peek().ok()?;
-        if entry.extra.is_some() {
-            return None;
-        }
-        let entry = outflow.ring.pop().ok()?;
-        outflow.tally.received += 1;
-        let missed = self.missed.load(Ordering::Acquire);
-        let lost = missed - std::mem::replace(&mut outflow.told, missed);
-        Some((entry, lost))
-    }
-
-    /// The next copy; with `waker`, it is called once there is one. Copies whose time is over are
-    /// put into `expired`.
-    pub(crate) fn pull(
-        &self,
-        now: impl Fn() -> Timestamp,
-        waker: Option<&Waker>,
-        expired: &mut Vec<Arc<Entry>>,
-    ) -> Pulled {
-        let mut outflow = self.outflow.lock();
-        if let Some(end) = outflow.end {
-            return Pulled::End(end);
-        }
-        loop {
-            let next = outflow.pending.take().or_else(|| outflow.ring.pop().ok());
-            let Some(entry) = next else {
-                let Some(waker) = waker else { return Pulled::Nothing };
-                if !self.waiting.load(Ordering::Relaxed) {
-                    outflow.waker = Some(waker.clone());
-                    self.waiting.store(true, Ordering::Relaxed);
-                    fence(Ordering::SeqCst);
-                    // Once more, now that the flag is up.
-                    continue;
+impl<L: Locks> State<L> {
+    /// The publisher's way in, if `bytes` more may be queued by it: then they are.
+    fn charge(&mut self, from: &Arc<Account>, to: &Arc<OwnedAddress>, bytes: usize) -> Option<Arc<Route>> {
+        let routes = &mut self.routes;
+        let incarnation = from.principal().incarnation();
+        let route = match routes.get(&incarnation) {
+            Some(route) => Arc::clone(route),
+            None => {
+                if routes.len() == routes.capacity() {
+                    // Before the table grows: nothing of theirs is queued.
+                    routes.retain(|_, route| Arc::strong_count(route) > 1);
                 }
-                if outflow.waker.as_ref().is_none_or(|known| !known.will_wake(waker)) {
-                    outflow.waker = Some(waker.clone());
-                }
-                return Pulled::Nothing;
-            };
-            if entry.expires().is_some() && entry.is_expired(now()) {
-                outflow.tally.dead += 1;
-                expired.push(entry);
-                continue;
+                let route = Route::new(Arc::clone(from.principal()), Arc::clone(to), Some(Arc::clone(from)));
+                from.adopt(&route);
+                routes.insert(incarnation, Arc::clone(&route));
+                route
             }
-            self.waiting.store(false, Ordering::Relaxed);
-            outflow.tally.received += 1;
-            let missed = self.missed.load(Ordering::Acquire);
-            let lost = missed - std::mem::replace(&mut outflow.told, missed);
-            return Pulled::Entry(entry, lost);
+        };
+        if !route.admits(bytes as u64) {
+            return None;
         }
+        route.enter(bytes);
+        Some(route)
     }
+}
 
-    /// A copy that was taken goes back to the front, unless the inbox has ended meanwhile.
-    pub(crate) fn put_back(&self, entry: Arc<Entry>, lost: u64) {
-        let mut outflow = self.outflow.lock();
-        if outflow.end.is_none() {
-            outflow.tally.received -= 1;
-            outflow.told -= lost;
-            outflow.pending = Some(entry);
+impl<L: Locks> Feed<L> {
+    /// True if the body may flow to the members. A private one never does (§4.5).
+    fn lets(&mut self, body: &Ref) -> bool {
+        let (owner, scope) = (body.owner(), body.scope());
+        match self.flow {
+            // Neither a principal's domains nor a cohort's ever change.
+            Some((known, of, lets)) if (known, of) == (owner.incarnation(), scope) => lets,
+            _ => {
+                let lets = scope != ShareScope::Agent && body.would_flow_to(&self.member);
+                self.flow = Some((owner.incarnation(), scope, lets));
+                lets
+            }
         }
-    }
-
-    pub(crate) fn stop_waiting(&self) {
-        drop(self.take_waker());
-    }
-
-    fn end(&self, end: End) -> (Vec<Arc<Entry>>, Tally, Option<Waker>) {
-        let mut outflow = self.outflow.lock();
-        if outflow.end.is_some() {
-            return (Vec::new(), Tally::default(), None);
-        }
-        outflow.end = Some(end);
-        let mut dead: Vec<_> = outflow.pending.take().into_iter().collect();
-        while let Ok(entry) = outflow.ring.pop() {
-            dead.push(entry);
-        }
-        outflow.tally.dead += dead.len() as u64;
-        let tally = std::mem::take(&mut outflow.tally);
-        (dead, tally, outflow.waker.take())
     }
 }

@@ -12,7 +12,34 @@ use crate::channel::Channel;
 use crate::delivery::Delivery;
 use crate::message::Message;
 
-/// A channel of values; see [`Channel::typed`].
+/// A channel of values; see [`Channel::typed`] (§4.3).
+///
+/// ```
+/// # use fak_a2achan::{Bus, BusConfig};
+/// # use fak_abi::{Capability::*, ChannelKey, Id, Locale, PrincipalSpec, ShareScope};
+/// # use fak_adjudicate::Kernel;
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let bus = Bus::new(BusConfig::default())?;
+/// # let kernel = Kernel::builder().driver(bus.driver()).build()?;
+/// # let attach = |name: &str| -> Result<_, Box<dyn std::error::Error>> {
+/// #     let spec = PrincipalSpec::agent(Id::new(name)?).fleet(Id::new("crew")?);
+/// #     Ok(kernel.attach(spec.caps([A2aSend, A2aRecv, RefWiden]))?)
+/// # };
+/// # let (alpha, bravo) = (attach("alpha")?, attach("bravo")?);
+/// # let work = ChannelKey::new(Locale::InKernel, "work")?;
+/// # let order = alpha.widen(&alpha.mint("build"), ShareScope::Fleet).allowed().ok_or("refused")?;
+/// #[derive(Debug, PartialEq, serde::Serialize, serde::Deserialize)]
+/// struct Job {
+///     number: u32,
+/// }
+///
+/// let jobs = |agent| bus.endpoint(agent).channel(&work).typed::<Job>();
+/// assert!(jobs(&alpha).send(&Job { number: 7 }, ShareScope::Fleet)?.is_allow());
+/// let job = jobs(&bravo).try_recv().message().ok_or("nothing")?;
+/// assert_eq!(job.value?, Job { number: 7 });
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug)]
 pub struct Typed<T> {
     channel: Channel,

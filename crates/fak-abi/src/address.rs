@@ -32,7 +32,7 @@ pub struct ChannelKey {
     id: Id,
 }
 
-/// Text that is not an address.
+/// Text that is not an address (§4.1).
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum AddressError {
@@ -164,7 +164,7 @@ impl fmt::Display for Address<'_> {
     }
 }
 
-/// An [`Address`] that outlives the call.
+/// An [`Address`] that outlives the call (§2.5).
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub enum OwnedAddress {
     /// Nothing.

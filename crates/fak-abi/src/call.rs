@@ -63,7 +63,7 @@ impl ToolToken {
     }
 }
 
-/// The tool a call names: an act of the protocol, whose id is a constant, or a host's own tool.
+/// The tool a call names: an act of the protocol, whose id is a constant, or a host's own tool (§2.8).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Tool<'a> {
     /// One of the closed acts.
@@ -108,7 +108,7 @@ impl<'a> From<&'a ToolToken> for Tool<'a> {
     }
 }
 
-/// A value of a call's open metadata.
+/// A value of a call's open metadata (§2.5).
 #[derive(Debug, Clone, PartialEq)]
 pub enum MetaValue {
     /// A number, such as the `cost` that the budget rung charges (§3.8).
@@ -122,6 +122,20 @@ pub enum MetaValue {
 /// What rides along with a call: deadline, cancellation and open metadata (§2.5).
 ///
 /// Inherited by whatever the act starts. Unknown metadata keys are ignored by every rung.
+///
+/// ```
+/// use fak_abi::{Cancel, Id, MetaValue, Rider};
+///
+/// let cancel = Cancel::new();
+/// let rider = Rider {
+///     deadline: Some("2026-01-01T00:00:05Z".parse()?),
+///     cancel: Some(cancel.clone()),
+///     meta: [(Id::new("cost")?, MetaValue::Number(0.25))].into(),
+/// };
+/// cancel.cancel();
+/// assert!(rider.cancel.is_some_and(|cancel| cancel.is_cancelled()));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone, Default)]
 pub struct Rider {
     /// When the act stops being wanted.
@@ -132,7 +146,7 @@ pub struct Rider {
     pub meta: BTreeMap<Id, MetaValue>,
 }
 
-/// A switch that says an act is no longer wanted. Clones share it; it never turns back.
+/// A switch that says an act is no longer wanted (§2.5). Clones share it; it never turns back.
 #[derive(Debug, Clone, Default)]
 pub struct Cancel(Arc<AtomicBool>);
 

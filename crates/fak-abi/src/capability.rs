@@ -5,6 +5,15 @@ use crate::closed::closed_enum;
 
 closed_enum! {
     /// A right to a family of acts (§2.8). Granted = advertised ∩ registered ∩ grant policy (§2.3).
+    ///
+    /// ```
+    /// use fak_abi::{Act, Capability};
+    ///
+    /// assert_eq!(Capability::A2aSend.name(), "a2a.send");
+    /// // A rule on a capability's tool acts on every act it opens (§1.4).
+    /// assert_eq!(Act::Publish.capability(), Capability::A2aSend);
+    /// assert_eq!(Act::Publish.name(), "a2a.publish");
+    /// ```
     pub enum Capability: u8, "capability", "a2a.send, a2a.recv, ref.widen, ref.trust, pool.write, pool.read, sharedtask.write, sharedtask.approve, sharedtask.read, space.write, space.read, comm.collective, lane.lease, forensics.read" {
         /// Send in every form: point to point, published, requested, replied, corrected.
         A2aSend = 0 => "a2a.send",
@@ -201,7 +210,7 @@ impl Act {
     }
 }
 
-/// A set of capabilities.
+/// A set of capabilities (§2.8).
 ///
 /// ```
 /// use fak_abi::{CapSet, Capability};

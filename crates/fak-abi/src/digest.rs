@@ -9,7 +9,7 @@ use thiserror::Error;
 
 const PREFIX: &str = "sha256:";
 
-/// The SHA-256 digest of some bytes.
+/// The SHA-256 digest of some bytes (§2.1).
 ///
 /// ```
 /// use fak_abi::Digest;
@@ -19,7 +19,7 @@ const PREFIX: &str = "sha256:";
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Digest([u8; 32]);
 
-/// Text that is not a digest.
+/// Text that is not a digest (§2.1).
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("not a digest: expected \"sha256:\" and 64 lower-case hex digits")]
 pub struct DigestError;

@@ -18,7 +18,7 @@ use crate::taint::{ShareScope, Taint};
 use crate::time::{Clock, Timer};
 use crate::verdict::{Claim, RungName};
 
-/// A layer, as the kernel sees it. Built first, then handed to the kernel's builder, which owns
+/// A layer, as the kernel sees it (§3.1). Built first, then handed to the kernel's builder, which owns
 /// it; the layer keeps only the weak [`DriverLink`], so both can be dropped.
 pub trait Driver: Send + Sync {
     /// Its name.
@@ -49,12 +49,12 @@ pub trait Driver: Send + Sync {
     fn detached(&self, _principal: &Arc<Principal>) {}
 }
 
-/// A driver that is built into a kernel already.
+/// A driver that is built into a kernel already (§3.1).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 #[error("{0} belongs to a kernel already; a bus, store, space or arbiter belongs to exactly one")]
 pub struct InstallError(pub RungName);
 
-/// What a kernel does for the layers built into it, beyond what any agent may ask of its gate.
+/// What a kernel does for the layers built into it, beyond what any agent may ask of its gate (§2.9).
 pub trait Host: Gate {
     /// As [`Gate::admit`], also for handles of another kernel, which are refused and audited here.
     fn admit_any<'a>(&'a self, call: &'a ToolCall<'a>) -> Admission<'a>;
@@ -103,7 +103,7 @@ pub trait Host: Gate {
     fn resolver(&self) -> &dyn Resolver;
 }
 
-/// Shows that its holder is a layer built into one kernel. Minted with that kernel's seal and
+/// Shows that its holder is a layer built into one kernel (§3.1). Minted with that kernel's seal and
 /// handed out in the [`DriverLink`] alone: no agent can come by one.
 #[derive(Debug, Clone)]
 pub struct LayerKey(KernelTag);
@@ -122,7 +122,7 @@ impl LayerKey {
 }
 
 /// A layer's tie to its kernel: identity, clock, timer and numbers at hand, the rest behind a
-/// weak pointer.
+/// weak pointer (§3.1).
 #[derive(Clone)]
 pub struct DriverLink {
     key: LayerKey,

@@ -14,7 +14,7 @@ use crate::time::Timestamp;
 use crate::verdict::Verdict;
 
 closed_enum! {
-    /// The kinds of event an [`Emitter`](crate::Emitter) can ask for.
+    /// The kinds of event an [`Emitter`](crate::Emitter) can ask for (§2.9).
     pub enum EventKind: u8, "event kind", "decide, widen, trust, raise, attach, detach, hold, dead_letter, withdraw, panic, reload, audit_gap" {
         /// An act was decided.
         Decide = 0 => "decide",
@@ -43,7 +43,7 @@ closed_enum! {
     }
 }
 
-/// A set of event kinds.
+/// A set of event kinds (§2.9).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct EventKinds(u32);
 
@@ -72,7 +72,7 @@ impl EventKinds {
     }
 }
 
-/// Something that happened. Members that do not apply are absent.
+/// Something that happened (§2.9). Members that do not apply are absent.
 #[derive(Debug, Clone)]
 pub struct Event<'a> {
     /// What kind of thing.

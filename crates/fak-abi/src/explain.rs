@@ -6,7 +6,7 @@ use std::fmt;
 use crate::reason::Reason;
 use crate::verdict::{RungName, Site, SiteInfo, Verdict, VerdictKind};
 
-/// What one rung thinks of an act.
+/// What one rung thinks of an act (§3.5).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RungOpinion {
     /// The rung.
@@ -22,7 +22,8 @@ pub struct RungOpinion {
 /// Why an act is answered as it is (§3.5).
 #[derive(Debug, Clone)]
 pub struct Explanation {
-    /// Every rung of the chain, in order.
+    /// Every rung of the chain, in order. A layer that refuses once all of them had their say comes last, under its own name:
+    /// its floor rung may stand before under the same one.
     pub rungs: Vec<RungOpinion>,
     /// What the act would be answered now.
     pub verdict: Verdict,
@@ -47,12 +48,14 @@ impl Explanation {
 impl fmt::Display for Explanation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "{}", self.verdict)?;
-        for rung in &self.rungs {
+        for (at, rung) in self.rungs.iter().enumerate() {
             write!(f, "  {:<20} {}", rung.by, rung.verdict)?;
             if let (Some(reason), Some(site)) = (rung.reason, rung.site) {
                 write!(f, " {reason} at {site}")?;
             }
-            writeln!(f)?;
+            // The same name again is no second rung.
+            let again = self.rungs.iter().take(at).any(|before| before.by == rung.by);
+            writeln!(f, "{}", if again { ", once every rung had its say" } else { "" })?;
         }
         if let Some(site) = self.site {
             writeln!(f, "  check: {} ({})", site.refuses, site.clause)?;

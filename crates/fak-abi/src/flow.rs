@@ -4,7 +4,7 @@ use crate::id::Id;
 use crate::principal::Principal;
 use crate::taint::{ShareScope, Taint};
 
-/// The fleet and tenant of an owner, a reader or a store.
+/// The fleet and tenant of an owner, a reader or a store (§2.4).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Domains<'a> {
     /// Its fleet, if any.

@@ -37,6 +37,10 @@ pub trait Gate: Send + Sync {
     /// entries for acts that never happened.
     fn admit<'a>(&'a self, call: &'a ToolCall<'a>, layer: &LayerKey) -> Admission<'a>;
 
+    /// As [`Gate::admit`] where nothing needs settling: nobody keeps books, no rung counts and the
+    /// opinions are the common ones. Then there is no permit to carry about.
+    fn pass(&self, call: &ToolCall<'_>, layer: &LayerKey) -> Pass;
+
     /// Decides and, if allowed, enqueues for the tool's engine (§3.3). Never blocks.
     fn submit(&self, call: &ToolCall<'_>) -> Ticket;
 
@@ -117,7 +121,7 @@ pub trait Kernel: Gate {
     fn resolver(&self) -> &dyn Resolver;
 }
 
-/// Why a principal could not be attached or detached.
+/// Why a principal could not be attached or detached (§2.3).
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum AttachError {
@@ -132,7 +136,7 @@ pub enum AttachError {
     Absent(Id),
 }
 
-/// Why a ticket cannot be reaped or withdrawn.
+/// Why a ticket cannot be reaped or withdrawn (§3.3).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum TicketError {
@@ -187,13 +191,24 @@ impl Ticket {
     }
 }
 
-/// What [`Gate::admit`] answers.
+/// What [`Gate::admit`] answers (§3.3).
 #[must_use]
 pub enum Admission<'a> {
     /// Every rung is content; the act happens when the permit is settled.
     Permit(Permit<'a>),
     /// It is refused, and the refusal is audited already.
     Refuse(Verdict),
+}
+
+/// What [`Gate::pass`] answers (§3.2).
+#[must_use]
+pub enum Pass {
+    /// Every rung is content, and nothing is left to settle. The rung that allowed it.
+    Allow(RungName),
+    /// It is refused.
+    Refuse(Verdict),
+    /// There is more to it: ask [`Gate::admit`]. Nothing was counted or written.
+    Closely,
 }
 
 /// The kernel's side of a permit. Reachable only through one.
@@ -226,7 +241,7 @@ pub enum AuditSlot {
     Reserved,
 }
 
-/// Proof that every rung allows an act. Settling it makes the act happen in the books: exactly
+/// Proof that every rung allows an act (§3.2). Settling it makes the act happen in the books: exactly
 /// one of [`Cleared::allow`] and `refuse`, or dropping it, which gives the act up.
 #[must_use]
 pub struct Permit<'a> {
@@ -356,7 +371,7 @@ impl Drop for Permit<'_> {
     }
 }
 
-/// What [`Permit::charge`] answers.
+/// What [`Permit::charge`] answers (§3.8).
 #[must_use]
 pub enum Charge<'a> {
     /// Everything is counted; the act may happen.
@@ -365,7 +380,7 @@ pub enum Charge<'a> {
     Refuse(Verdict),
 }
 
-/// A permit whose counting is done. The act happens now.
+/// A permit whose counting is done (§3.8). The act happens now.
 #[must_use]
 pub struct Cleared<'a>(Permit<'a>);
 
@@ -410,7 +425,7 @@ impl Cleared<'_> {
 }
 
 /// The numbers of one kernel: strictly increasing, shared by its acts and messages, so that an
-/// audit entry and a message that belong together carry the same one.
+/// audit entry and a message that belong together carry the same one (§4.2).
 #[derive(Debug, Default)]
 #[repr(align(64))]
 pub struct Sequence(AtomicU64);

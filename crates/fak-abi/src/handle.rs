@@ -169,7 +169,7 @@ impl AgentHandle {
     }
 }
 
-/// Waits for a submission; see [`AgentHandle::reap`].
+/// Waits for a submission; see [`AgentHandle::reap`] (§3.3).
 #[derive(Debug)]
 #[must_use = "futures do nothing unless polled"]
 pub struct Reap<'a> {
@@ -185,7 +185,7 @@ impl Future for Reap<'_> {
     }
 }
 
-/// A submission that waits for its own result; see [`AgentHandle::syscall`].
+/// A submission that waits for its own result; see [`AgentHandle::syscall`] (§3.3).
 #[derive(Debug)]
 #[must_use = "futures do nothing unless polled"]
 pub struct Syscall<'a> {

@@ -25,10 +25,19 @@ pub const MAX_ID_BYTES: usize = 256;
 /// assert!("two\nlines".parse::<Id>().is_err());
 /// # Ok::<(), fak_abi::IdError>(())
 /// ```
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Eq, PartialOrd, Ord, Hash)]
+#[expect(clippy::derived_hash_with_manual_eq, reason = "equal names hash alike: both are of the text")]
 pub struct Id(Arc<str>);
 
-/// Text that cannot name anything. It never repeats the text: the text is what cannot be shown.
+impl PartialEq for Id {
+    /// Names are handed about by counts, so the text is seldom looked at.
+    #[inline]
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0) || self.0 == other.0
+    }
+}
+
+/// Text that cannot name anything (§4.1). It never repeats the text: the text is what cannot be shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum IdError {
@@ -89,7 +98,7 @@ const fn reorders(c: char) -> bool {
     )
 }
 
-/// Text shown between quotes; see [`Id::quoted`].
+/// Text shown between quotes; see [`Id::quoted`] (§4.1).
 #[derive(Clone, Copy)]
 pub struct Quoted<'a>(&'a str);
 

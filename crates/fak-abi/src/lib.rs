@@ -43,7 +43,7 @@ pub use event::{Event, EventKind, EventKinds, Peer};
 pub use explain::{Explanation, RungOpinion};
 pub use flow::{Domains, may_flow};
 pub use gate::{
-    Admission, AttachError, AuditSlot, Charge, Cleared, Gate, Kernel, Needs, Permit, Sequence, Settle,
+    Admission, AttachError, AuditSlot, Charge, Cleared, Gate, Kernel, Needs, Pass, Permit, Sequence, Settle,
     Ticket, TicketError,
 };
 pub use handle::{AgentHandle, READ_SITES, Reap, Syscall};

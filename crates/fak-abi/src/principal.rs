@@ -22,7 +22,7 @@ closed_enum! {
     }
 }
 
-/// The identity of one kernel, compared by pointer: it cannot be guessed, forged or reused.
+/// The identity of one kernel, compared by pointer: it cannot be guessed, forged or reused (§3.1).
 ///
 /// Everything a kernel makes carries it. Holding a tag proves nothing; being *made with* the seal
 /// it belongs to does.
@@ -54,6 +54,18 @@ impl fmt::Debug for KernelTag {
 }
 
 /// What a host says of a principal when it attaches it (§2.3).
+///
+/// ```
+/// use fak_abi::{Capability::*, Id, PrincipalSpec};
+///
+/// let coder = PrincipalSpec::agent(Id::new("coder")?)
+///     .fleet(Id::new("crew")?)
+///     .tenant(Id::new("acme")?)
+///     .caps([A2aSend, A2aRecv, RefWiden]);
+/// // What is advertised is not yet granted: the kernel that attaches it has a say.
+/// assert!(coder.caps.holds(A2aSend) && !coder.caps.holds(ForensicsRead));
+/// # Ok::<(), fak_abi::IdError>(())
+/// ```
 #[derive(Debug, Clone)]
 pub struct PrincipalSpec {
     /// Its name, unique among the attached.
@@ -247,6 +259,13 @@ impl Principal {
 /// `trace-<id>`, or the id itself where that would be too long.
 fn default_trace(id: &Id) -> Id {
     Id::from_str(&format!("trace-{id}")).unwrap_or_else(|_| id.clone())
+}
+
+impl fmt::Display for Principal {
+    /// Its id, as that is shown.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(&self.id, f)
+    }
 }
 
 impl fmt::Debug for Principal {

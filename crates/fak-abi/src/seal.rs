@@ -17,7 +17,7 @@ use crate::seam::ResolveError;
 use crate::taint::{ShareScope, Taint};
 use crate::verdict::Verdict;
 
-/// Makes what only a kernel may make. A kernel creates one, keeps it private and never lends it.
+/// Makes what only a kernel may make (§3.1). A kernel creates one, keeps it private and never lends it.
 ///
 /// Anybody can create a seal, and so a kernel of their own; what it makes carries its own tag and
 /// is refused everywhere else, and it opens no Ref but its own.

@@ -14,7 +14,7 @@ use crate::reference::Ref;
 use crate::time::Clock;
 use crate::verdict::{Claim, Opinion, Refusal, RungName, SiteInfo};
 
-/// The tools a rung, admitter or engine concerns itself with.
+/// The tools a rung, admitter or engine concerns itself with (§2.9).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ToolScope {
     /// All of them.
@@ -32,7 +32,7 @@ impl ToolScope {
     }
 }
 
-/// What a rung may look at besides the call.
+/// What a rung may look at besides the call (§2.9).
 #[derive(Clone, Copy)]
 pub struct Desk<'a> {
     /// The bytes behind Refs, and rewriting for transforms.
@@ -46,6 +46,31 @@ pub struct Desk<'a> {
 /// `judge` reads only and may be called any number of times, also by explain. What a rung counts
 /// it counts in `commit`, called once when the act is finally allowed. A panic in either counts
 /// as a denial and does not poison the kernel (§3.2).
+///
+/// ```
+/// use fak_abi::{Adjudicator, Desk, Opinion, Reason, RungName, Site, ToolCall, ToolScope};
+///
+/// /// Temporary agents do not share.
+/// struct NoTemps;
+///
+/// impl Adjudicator for NoTemps {
+///     fn name(&self) -> RungName {
+///         "office/no-temps"
+///     }
+///
+///     // A capability's name: every act it opens. None is asked about anything else.
+///     fn tools(&self) -> ToolScope {
+///         ToolScope::only(["a2a.send", "ref.widen"])
+///     }
+///
+///     fn judge(&self, call: &ToolCall<'_>, _desk: &Desk<'_>) -> Opinion {
+///         if call.principal().id().starts_with("tmp-") {
+///             return Opinion::deny(Reason::PolicyBlock, Site::new("office/temp"));
+///         }
+///         Opinion::Defer
+///     }
+/// }
+/// ```
 pub trait Adjudicator: Send + Sync {
     /// The name that verdicts, audit and explanations carry.
     fn name(&self) -> RungName;
@@ -92,6 +117,30 @@ pub trait Adjudicator: Send + Sync {
 }
 
 /// The dual of [`Adjudicator`] for a result or message about to enter a context (§2.9, §4.4).
+///
+/// ```
+/// use fak_abi::{Desk, Opinion, Ref, ResultAdmitter, RungName, ToolCall, ToolScope};
+///
+/// /// Holds messages that give orders to whoever reads them.
+/// struct NoOrders;
+///
+/// impl ResultAdmitter for NoOrders {
+///     fn name(&self) -> RungName {
+///         "office/no-orders"
+///     }
+///
+///     fn tools(&self) -> ToolScope {
+///         ToolScope::only(["a2a.recv"])
+///     }
+///
+///     fn screen(&self, _call: &ToolCall<'_>, body: &Ref, desk: &Desk<'_>) -> Opinion {
+///         match desk.resolver.bytes(body) {
+///             Ok(bytes) if String::from_utf8_lossy(&bytes).contains("ignore all previous") => Opinion::Quarantine,
+///             _ => Opinion::Defer,
+///         }
+///     }
+/// }
+/// ```
 pub trait ResultAdmitter: Send + Sync {
     /// The name that verdicts, audit and explanations carry.
     fn name(&self) -> RungName;
@@ -106,7 +155,7 @@ pub trait ResultAdmitter: Send + Sync {
     fn screen(&self, call: &ToolCall<'_>, body: &Ref, desk: &Desk<'_>) -> Opinion;
 }
 
-/// What an engine set aside for a run at submit; dropping it gives it back.
+/// What an engine set aside for a run at submit; dropping it gives it back (§3.3).
 pub struct EngineClaim(Box<dyn Any + Send + Sync>);
 
 impl EngineClaim {
@@ -127,7 +176,7 @@ impl EngineClaim {
     }
 }
 
-/// What an engine answers when a call it serves is submitted.
+/// What an engine answers when a call it serves is submitted (§3.3).
 pub enum Claiming {
     /// It needs nothing set aside.
     Nothing,
@@ -173,12 +222,49 @@ pub enum Testimony {
 }
 
 /// Confirms or refutes claims (§2.9, §3.4).
+///
+/// ```
+/// use fak_abi::{Claim, Digest, Testimony, ToolCall, WitnessResolver};
+///
+/// /// Knows which build passed its tests.
+/// struct TestBoard(Digest);
+///
+/// impl WitnessResolver for TestBoard {
+///     fn resolve(&self, claim: &Claim, _call: &ToolCall<'_>) -> Testimony {
+///         match (claim.statement.as_str(), claim.subject) {
+///             ("tests passed", Some(build)) if build == self.0 => Testimony::Confirm,
+///             ("tests passed", Some(_)) => Testimony::Refute,
+///             // Not a claim it knows anything about.
+///             _ => Testimony::Abstain,
+///         }
+///     }
+/// }
+/// ```
 pub trait WitnessResolver: Send + Sync {
     /// What it knows of the claim that `call` rests on.
     fn resolve(&self, claim: &Claim, call: &ToolCall<'_>) -> Testimony;
 }
 
 /// Observes events (§2.9). Runs on the acting thread, outside every lock; a panic is contained.
+///
+/// ```
+/// use std::sync::atomic::{AtomicU64, Ordering};
+/// use fak_abi::{Emitter, Event, EventKind, EventKinds};
+///
+/// /// Counts dead letters.
+/// #[derive(Default)]
+/// struct Dead(AtomicU64);
+///
+/// impl Emitter for Dead {
+///     fn kinds(&self) -> EventKinds {
+///         EventKinds::of(&[EventKind::DeadLetter])
+///     }
+///
+///     fn emit(&self, _event: &Event<'_>) {
+///         self.0.fetch_add(1, Ordering::Relaxed);
+///     }
+/// }
+/// ```
 pub trait Emitter: Send + Sync {
     /// The kinds it wants. Events nobody wants are never built.
     fn kinds(&self) -> EventKinds;
@@ -202,7 +288,7 @@ pub trait Resolver: Send + Sync {
     fn rewrite(&self, body: &Ref, bytes: Bytes) -> Result<Ref, ResolveError>;
 }
 
-/// A Ref that this kernel cannot resolve.
+/// A Ref that this kernel cannot resolve (§2.1).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 #[error("the ref belongs to another kernel")]
 pub struct ResolveError;

@@ -10,6 +10,14 @@ use std::time::Duration;
 use thiserror::Error;
 
 /// An instant: microseconds since 1970-01-01T00:00:00Z, written as RFC 3339.
+///
+/// ```
+/// use fak_abi::Timestamp;
+///
+/// let start: Timestamp = "2026-01-01T00:00:00Z".parse()?;
+/// assert_eq!(Timestamp::from_micros(start.as_micros() + 1_500_000).to_string(), "2026-01-01T00:00:01.500000Z");
+/// # Ok::<(), fak_abi::TimestampError>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Timestamp(u64);
 
@@ -160,13 +168,13 @@ pub trait Clock: Send + Sync {
     fn now(&self) -> Timestamp;
 }
 
-/// Wakes a waiter at an instant of the same kernel's [`Clock`], so that waits can have deadlines.
+/// Wakes a waiter at an instant of the same kernel's [`Clock`], so that waits can have deadlines (§2.9).
 pub trait Timer: Send + Sync {
     /// Calls `waker` once `at` has come. Dropping the answer cancels the wake-up.
     fn wake_at(&self, at: Timestamp, waker: Waker) -> WakeUp;
 }
 
-/// A scheduled wake-up; dropping it cancels it.
+/// A scheduled wake-up; dropping it cancels it (§2.9).
 pub struct WakeUp(#[expect(dead_code, reason = "held for its drop")] Option<Box<dyn Any + Send + Sync>>);
 
 impl WakeUp {

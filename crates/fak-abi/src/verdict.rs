@@ -98,7 +98,7 @@ impl fmt::Display for Site {
     }
 }
 
-/// What there is to know about a check without running it: the text behind `fak explain`.
+/// What there is to know about a check without running it: the text behind `fak explain` (§3.5).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SiteInfo {
     /// The name of the check, as in [`Site::check`].
@@ -120,7 +120,7 @@ impl SiteInfo {
     }
 }
 
-/// Why an act is refused, before the kernel stamps the rung's name on it.
+/// Why an act is refused, before the kernel stamps the rung's name on it (§2.6).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Refusal {
     /// One of the twelve reasons.
@@ -345,7 +345,17 @@ impl fmt::Display for Verdict {
     }
 }
 
-/// What an act that yields a value answers: the value, or the verdict that refused it.
+/// What an act that yields a value answers: the value, or the verdict that refused it (§1.3).
+///
+/// ```
+/// use fak_abi::{Outcome, Reason, Refusal, Site};
+///
+/// let done: Outcome<u32> = Outcome::Allow { value: 7, by: "me" };
+/// assert_eq!(done.map(|number| number + 1).allowed(), Some(8));
+/// let refused: Outcome<u32> = Outcome::deny(Refusal::new(Reason::RateLimited, Site::new("me/full")), "me");
+/// assert_eq!(refused.verdict().reason(), Some(Reason::RateLimited));
+/// assert_eq!(refused.allowed(), None);
+/// ```
 #[derive(Debug, Clone)]
 #[must_use]
 pub enum Outcome<T> {

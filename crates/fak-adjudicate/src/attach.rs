@@ -19,7 +19,37 @@ pub(crate) struct Roll {
 struct Attached {
     by_id: HashMap<Id, Arc<Principal>>,
     traces: HashMap<Id, Id>,
+    domains: Domains,
     incarnations: u64,
+}
+
+/// The fleets and tenants of those who are attached, with how many are in each. Whoever shares one
+/// holds the same text, so that the flow rule mostly compares pointers.
+#[derive(Default)]
+struct Domains(HashMap<Id, usize>);
+
+impl Domains {
+    /// The same name, by the text that others hold.
+    fn shared(&self, name: Option<Id>) -> Option<Id> {
+        name.map(|name| self.0.get_key_value(&name).map_or(name, |(shared, _)| shared.clone()))
+    }
+
+    fn enter(&mut self, who: &Principal) {
+        for name in [who.fleet(), who.tenant()].into_iter().flatten() {
+            *self.0.entry(name.clone()).or_default() += 1;
+        }
+    }
+
+    fn leave(&mut self, who: &Principal) {
+        for name in [who.fleet(), who.tenant()].into_iter().flatten() {
+            if let Some(count) = self.0.get_mut(name) {
+                *count -= 1;
+                if *count == 0 {
+                    self.0.remove(name);
+                }
+            }
+        }
+    }
 }
 
 impl Roll {
@@ -44,10 +74,14 @@ impl Roll {
             return Err(AttachError::Id(spec.id));
         }
         attached.incarnations += 1;
+        let (fleet, tenant) =
+            (attached.domains.shared(spec.fleet.clone()), attached.domains.shared(spec.tenant.clone()));
+        let spec = PrincipalSpec { fleet, tenant, ..spec };
         let principal = self.seal.principal(spec, attached.incarnations, granted);
         if attached.traces.contains_key(principal.trace()) {
             return Err(AttachError::Trace(principal.trace().clone()));
         }
+        attached.domains.enter(&principal);
         attached.traces.insert(principal.trace().clone(), principal.id().clone());
         attached.by_id.insert(principal.id().clone(), Arc::clone(&principal));
         Ok(principal)
@@ -59,6 +93,7 @@ impl Roll {
             return Err(AttachError::Absent(id.clone()));
         };
         attached.traces.remove(principal.trace());
+        attached.domains.leave(&principal);
         self.seal.detach(&principal);
         Ok(principal)
     }

@@ -47,7 +47,7 @@ const NUMBER: SiteInfo = SiteInfo {
 /// The checks of the budget rung, for explain.
 pub const BUDGET_SITES: &[SiteInfo] = &[CALLS, BYTES, COST, PRICE, NUMBER];
 
-/// How much an agent or a wave may do in all. What is absent is not limited.
+/// How much an agent or a wave may do in all (§3.8). What is absent is not limited.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Budget {
     /// Acts.
@@ -58,7 +58,7 @@ pub struct Budget {
     pub cost: Option<f64>,
 }
 
-/// What was done of a [`Budget`].
+/// What was done of a [`Budget`] (§3.8).
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Spent {
     /// Acts.
@@ -131,6 +131,28 @@ struct Books {
 /// `judge` reads, `commit` charges, `revert` gives back. An act is charged to its agent's budget and
 /// to that of the wave the host has put the agent in: to both or to none. Agents are known by their
 /// ids: attaching one again refills nothing.
+///
+/// ```
+/// use std::sync::Arc;
+/// use fak_abi::{Capability::RefWiden, Id, PrincipalSpec, Reason, ShareScope, ToolScope};
+/// use fak_adjudicate::{Budget, BudgetRung, Kernel, Rank};
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let budget = Budget { calls: Some(1), ..Budget::default() };
+/// let rung = Arc::new(BudgetRung::new(ToolScope::only(["ref.widen"])).each(budget));
+/// let kernel = Kernel::builder().rung(Rank(30), rung.clone()).build()?;
+/// let spec = PrincipalSpec::agent(Id::new("alpha")?).fleet(Id::new("crew")?);
+/// let alpha = kernel.attach(spec.caps([RefWiden]))?;
+///
+/// assert!(alpha.widen(&alpha.mint("one"), ShareScope::Fleet).is_allow());
+/// // It does not refill: there is nothing to wait for.
+/// let refused = alpha.widen(&alpha.mint("two"), ShareScope::Fleet).verdict();
+/// assert_eq!(refused.reason(), Some(Reason::RateLimited));
+/// assert!(refused.refusal().is_some_and(|refusal| refusal.retry_after_ms.is_none()));
+/// assert_eq!(rung.spent(&Id::new("alpha")?).calls, 1);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug)]
 pub struct BudgetRung {
     tools: ToolScope,

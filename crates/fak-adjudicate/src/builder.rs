@@ -21,7 +21,7 @@ use crate::seams::{Auditor, Grants};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Rank(pub i32);
 
-/// Bounds of a kernel.
+/// Bounds of a kernel (§3.3).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct KernelLimits {
     /// Calls submitted and not yet reaped, in all (default 65,536).
@@ -36,7 +36,7 @@ impl Default for KernelLimits {
     }
 }
 
-/// Why a kernel could not be built.
+/// Why a kernel could not be built (§3.1).
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum BuildError {
@@ -63,7 +63,7 @@ pub enum BuildError {
     },
 }
 
-/// Collects what a kernel is made of.
+/// Collects what a kernel is made of (§3.1).
 ///
 /// ```
 /// use fak_adjudicate::Kernel;

@@ -12,17 +12,17 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use fak_abi::{Clock, Timer, Timestamp, WakeUp};
 use parking_lot::{Condvar, Mutex};
 
-/// The system's wall clock. Not monotonic: whoever sets the system's time moves it.
+/// The system's wall clock (§2.9). Not monotonic: whoever sets the system's time moves it.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct SystemClock;
 
 /// Wakes waiters by the [`SystemClock`], on one thread that is started by the first wait and ends
-/// when the timer is dropped. For hosts without an async runtime; on tokio use its clock instead.
+/// when the timer is dropped (§2.9). For hosts without an async runtime; on tokio use its clock instead.
 #[derive(Default)]
 pub struct SystemTimer(Arc<Shared>);
 
 /// A clock, and its timer, that stand still until [`ManualClock::advance`] moves them: for
-/// scenarios and tests, where every run must be the same. Clones share the time.
+/// scenarios and tests, where every run must be the same (§2.9). Clones share the time.
 ///
 /// ```
 /// use std::time::Duration;

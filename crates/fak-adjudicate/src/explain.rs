@@ -4,7 +4,7 @@ use fak_abi::{
     Explanation, Opinion, RungName, RungOpinion, SiteInfo, Tool, ToolCall, Verdict, VerdictKind, json,
 };
 
-use crate::fold::{ask, walk};
+use crate::fold::ask;
 use crate::kernel::Kernel;
 use crate::sites;
 
@@ -39,7 +39,7 @@ impl Kernel {
                 },
             })
             .collect();
-        let verdict = match self.conclude(walk(chain, call, &desk), chain, call) {
+        let verdict = match self.judged(chain, call) {
             Ok((by, None)) => Verdict::allow(by),
             Ok((by, Some(args))) => Verdict::Transform { args, by },
             Err((refusal, by)) => Verdict::deny(refusal, by),

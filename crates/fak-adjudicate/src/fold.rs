@@ -22,20 +22,20 @@ pub(crate) enum Folded {
     Panic(RungName),
 }
 
-/// What a walk comes to. Allow is the common answer and carries the least.
+/// What a walk comes to, if not to a plain allow. Nothing that would have to be dropped.
+#[derive(Clone, Copy)]
 pub(crate) enum Walk {
-    Allow(RungName),
-    Deny(Refusal, RungName),
-    /// Something else was said: to be concluded out of the hot path.
-    Rare(Box<Rare>),
     /// Nobody had an opinion.
     Nobody,
+    Deny(Refusal, RungName),
+    /// Something uncommon was said. It is to be asked once more, by [`walk_rarely`].
+    Rare,
     Panic(RungName),
 }
 
-/// The uncommon opinions of a walk.
+/// The opinions of a walk, where some are uncommon.
 #[derive(Default)]
-pub(crate) struct Rare {
+struct Rare {
     allow: Option<RungName>,
     indeterminate: Option<RungName>,
     transform: Option<(Ref, RungName)>,
@@ -43,19 +43,35 @@ pub(crate) struct Rare {
     claims: Vec<(Box<Claim>, RungName)>,
 }
 
-/// Walks `chain`: asks each rung until one denies.
+/// Walks `chain`: asks each rung until one denies. The first rung that allowed, if nobody had more
+/// to say than allow or defer; else `rest` says what it comes to.
+///
+/// The common answer is one pointer, and a refusal is written once, where the caller wants it:
+/// this is the hot path, and copies are most of what there is to save.
 #[inline]
-pub(crate) fn walk(chain: &Chain, call: &ToolCall<'_>, desk: &Desk<'_>) -> Walk {
+pub(crate) fn walk<'a>(
+    chain: &'a Chain,
+    call: &ToolCall<'_>,
+    desk: &Desk<'_>,
+    rest: &mut Walk,
+) -> Option<&'a Rung> {
     // One landing pad for the whole walk; the cell says which rung was being asked.
     let asked: Cell<Option<&Rung>> = Cell::new(None);
-    catch_unwind(AssertUnwindSafe(|| step(chain, call, desk, &asked)))
-        .unwrap_or_else(|_| Walk::Panic(asked.get().map_or(EMPTY_POLICY, |rung| rung.name)))
+    catch_unwind(AssertUnwindSafe(|| step(chain, call, desk, &asked, rest))).unwrap_or_else(|_| {
+        *rest = Walk::Panic(asked.get().map_or(EMPTY_POLICY, |rung| rung.name));
+        None
+    })
 }
 
 #[inline]
-fn step<'a>(chain: &'a Chain, call: &ToolCall<'_>, desk: &Desk<'_>, asked: &Cell<Option<&'a Rung>>) -> Walk {
-    let mut allow: Option<&Rung> = None;
-    let mut rare: Option<Box<Rare>> = None;
+fn step<'a>(
+    chain: &'a Chain,
+    call: &ToolCall<'_>,
+    desk: &Desk<'_>,
+    asked: &Cell<Option<&'a Rung>>,
+    rest: &mut Walk,
+) -> Option<&'a Rung> {
+    let mut allow = None;
     for rung in &chain.rungs {
         asked.set(Some(rung));
         match rung.judge.judge(call, desk) {
@@ -63,68 +79,90 @@ fn step<'a>(chain: &'a Chain, call: &ToolCall<'_>, desk: &Desk<'_>, asked: &Cell
             Opinion::Allow => {
                 allow.get_or_insert(rung);
             }
-            Opinion::Deny(refusal) => return Walk::Deny(refusal, rung.name),
-            said => {
-                if let Some(refusal) = rarely(rare.get_or_insert_default(), said, rung.name, call) {
-                    return Walk::Deny(refusal, rung.name);
-                }
+            Opinion::Deny(refusal) => {
+                *rest = Walk::Deny(refusal, rung.name);
+                return None;
+            }
+            _ => {
+                *rest = Walk::Rare;
+                return None;
             }
         }
     }
-    match (rare, allow) {
-        (Some(mut rare), _) => {
-            rare.allow = allow.map(|rung| rung.name);
-            Walk::Rare(rare)
-        }
-        (None, Some(rung)) => Walk::Allow(rung.name),
-        (None, None) => Walk::Nobody,
-    }
+    allow
 }
 
-/// What a walk amounts to, once claims are resolved.
+/// Walks `chain` and weighs every kind of opinion. Rungs only read, so asking one again is free of
+/// consequence; the answers that count are these.
+#[cold]
+fn walk_rarely(
+    chain: &Chain,
+    call: &ToolCall<'_>,
+    desk: &Desk<'_>,
+    asked: &Cell<RungName>,
+) -> Result<Rare, Folded> {
+    let mut rare = Rare::default();
+    for rung in &chain.rungs {
+        asked.set(rung.name);
+        if let Some(refusal) = rare.keep(rung.judge.judge(call, desk), rung.name, call) {
+            return Err(Folded::Deny(refusal, rung.name));
+        }
+    }
+    Ok(rare)
+}
+
+/// What a walk amounts to, once everything uncommon is weighed and claims are resolved.
 pub(crate) fn conclude(
     walk: Walk,
     chain: &Chain,
     call: &ToolCall<'_>,
+    desk: &Desk<'_>,
     witnesses: &[Box<dyn WitnessResolver>],
 ) -> Folded {
     match walk {
-        Walk::Allow(by) => Folded::Allow(by),
         Walk::Deny(refusal, by) => Folded::Deny(refusal, by),
         Walk::Panic(by) => Folded::Panic(by),
         Walk::Nobody if chain.rungs.is_empty() => deny(Reason::DefaultDeny, sites::EMPTY, EMPTY_POLICY),
         Walk::Nobody => deny(Reason::DefaultDeny, sites::ALL_DEFER, ALL_DEFER),
-        Walk::Rare(rare) => {
+        Walk::Rare => {
             let asked = Cell::new(EMPTY_POLICY);
-            catch_unwind(AssertUnwindSafe(|| weigh(*rare, call, witnesses, &asked)))
-                .unwrap_or_else(|_| Folded::Panic(asked.get()))
+            let weighed = || match walk_rarely(chain, call, desk, &asked) {
+                Ok(rare) => weigh(rare, call, witnesses, &asked),
+                Err(refused) => refused,
+            };
+            catch_unwind(AssertUnwindSafe(weighed)).unwrap_or_else(|_| Folded::Panic(asked.get()))
         }
     }
 }
 
-/// Keeps an uncommon opinion, or refuses because of it.
-#[cold]
-fn rarely(rare: &mut Rare, opinion: Opinion, by: RungName, call: &ToolCall<'_>) -> Option<Refusal> {
-    match opinion {
-        Opinion::Indeterminate => {
-            rare.indeterminate.get_or_insert(by);
-        }
-        Opinion::Quarantine => {
-            rare.quarantine.get_or_insert(by);
-        }
-        Opinion::RequireWitness(claim) => rare.claims.push((claim, by)),
-        Opinion::Transform(args) => {
-            if rare.transform.is_some() {
-                return Some(Refusal::new(Reason::Malformed, sites::TWO_TRANSFORMS.site()));
+impl Rare {
+    /// Keeps an opinion, or refuses because of it.
+    fn keep(&mut self, opinion: Opinion, by: RungName, call: &ToolCall<'_>) -> Option<Refusal> {
+        match opinion {
+            Opinion::Allow => {
+                self.allow.get_or_insert(by);
             }
-            if !within_limits(call.body(), &args) {
-                return Some(Refusal::new(Reason::TrustViolation, sites::TRANSFORM_LIMIT.site()));
+            Opinion::Indeterminate => {
+                self.indeterminate.get_or_insert(by);
             }
-            rare.transform = Some((args, by));
+            Opinion::Quarantine => {
+                self.quarantine.get_or_insert(by);
+            }
+            Opinion::RequireWitness(claim) => self.claims.push((claim, by)),
+            Opinion::Transform(args) => {
+                if self.transform.is_some() {
+                    return Some(Refusal::new(Reason::Malformed, sites::TWO_TRANSFORMS.site()));
+                }
+                if !within_limits(call.body(), &args) {
+                    return Some(Refusal::new(Reason::TrustViolation, sites::TRANSFORM_LIMIT.site()));
+                }
+                self.transform = Some((args, by));
+            }
+            Opinion::Deny(refusal) => return Some(refusal),
+            Opinion::Defer => {}
         }
-        Opinion::Allow | Opinion::Defer | Opinion::Deny(_) => {}
+        None
     }
-    None
 }
 
 /// A transform may not lower taint, widen scope, change the owner, or shed the mark of being made

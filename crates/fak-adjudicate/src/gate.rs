@@ -6,15 +6,15 @@ use std::task::{Context, Poll};
 
 use bytes::Bytes;
 use fak_abi::{
-    Admission, AgentHandle, AuditSlot, Charge, Claim, Claiming, Clock, Event, EventKind, Explanation, Gate,
-    Host, Id, KernelTag, LayerKey, Needs, Opinion, Outcome, OwnedCall, Peer, Permit, Principal, Reason, Ref,
-    Refusal, Resolver, ShareScope, Taint, Ticket, TicketError, Timer, Tool, ToolCall, ToolResult, ToolToken,
-    Verdict,
+    Admission, AgentHandle, AuditSlot, Charge, Claim, Claiming, Cleared, Clock, Event, EventKind,
+    Explanation, Gate, Host, Id, KernelTag, LayerKey, Needs, Opinion, Outcome, OwnedCall, Pass, Peer, Permit,
+    Principal, Reason, Ref, Refusal, Resolver, ShareScope, Taint, Ticket, TicketError, Timer, Tool, ToolCall,
+    ToolResult, ToolToken, Verdict,
 };
 
 use crate::chain::Chain;
 use crate::fold::{self, Walk, walk};
-use crate::kernel::{DETACHED, KERNEL, Kernel};
+use crate::kernel::{DETACHED, Judged, KERNEL, Kernel};
 use crate::pending::Admitted;
 use crate::sites;
 
@@ -39,10 +39,14 @@ impl Gate for Kernel {
             let (refusal, by) = self.unready(call);
             return Verdict::deny(refusal, by);
         };
-        match walk(chain, call, &self.desk()) {
-            Walk::Allow(by) if !chain.counts => Verdict::allow(by),
-            Walk::Deny(refusal, by) => Verdict::deny(refusal, by),
-            rest => self.decide_rest(rest, chain, call),
+        let mut rest = Walk::Nobody;
+        match walk(chain, call, &self.desk(), &mut rest) {
+            Some(rung) if !chain.counts => Verdict::allow(rung.name),
+            Some(rung) => self.decide_charged(Ok((rung.name, None)), chain, call),
+            None => match rest {
+                Walk::Deny(refusal, by) => Verdict::deny(refusal, by),
+                rest => self.decide_charged(self.conclude(rest, chain, call), chain, call),
+            },
         }
     }
 
@@ -52,6 +56,22 @@ impl Gate for Kernel {
             return Admission::Refuse(self.no_layer(call));
         }
         self.admission(call, 0)
+    }
+
+    #[inline]
+    fn pass(&self, call: &ToolCall<'_>, layer: &LayerKey) -> Pass {
+        if self.observes() || layer.tag() != self.seal().tag() {
+            return Pass::Closely;
+        }
+        let Some(chain) = self.ready(call).filter(|chain| !chain.counts) else { return Pass::Closely };
+        let mut rest = Walk::Nobody;
+        match walk(chain, call, &self.desk(), &mut rest) {
+            Some(rung) => Pass::Allow(rung.name),
+            None => match rest {
+                Walk::Deny(refusal, by) => Pass::Refuse(Verdict::deny(refusal, by)),
+                _ => Pass::Closely,
+            },
+        }
     }
 
     fn submit(&self, call: &ToolCall<'_>) -> Ticket {
@@ -84,7 +104,7 @@ impl Gate for Kernel {
                 refused(verdict)
             }
             Charge::Cleared(cleared) => {
-                let verdict = cleared.allow(seq);
+                let verdict = allow(cleared, seq);
                 self.pending.fill(seq, Admitted { call: owned, claim });
                 // A detach that came between the fold and the reservation has forgotten what there
                 // was before it.
@@ -238,13 +258,16 @@ fn as_act<'a>(call: &ToolCall<'a>) -> Option<ToolCall<'a>> {
 fn finish(permit: Permit<'_>) -> Verdict {
     match permit.charge() {
         Charge::Refuse(verdict) => verdict,
-        Charge::Cleared(cleared) => {
-            let args = cleared.transformed().cloned();
-            match (cleared.allow(0), args) {
-                (Verdict::Allow { by }, Some(args)) => Verdict::Transform { args, by },
-                (verdict, _) => verdict,
-            }
-        }
+        Charge::Cleared(cleared) => allow(cleared, 0),
+    }
+}
+
+/// The verdict of an act that happens: with the body that a rung made of its own, if one did.
+fn allow(cleared: Cleared<'_>, seq: u64) -> Verdict {
+    let args = cleared.transformed().cloned();
+    match (cleared.allow(seq), args) {
+        (Verdict::Allow { by }, Some(args)) => Verdict::Transform { args, by },
+        (verdict, _) => verdict,
     }
 }
 
@@ -254,8 +277,9 @@ fn once(ticket: &Ticket, result: ToolResult) -> Result<ToolResult, TicketError> 
 
 impl Kernel {
     /// An unobserved decision that is more than a walk.
-    fn decide_rest(&self, rest: Walk, chain: &Chain, call: &ToolCall<'_>) -> Verdict {
-        match self.conclude(rest, chain, call) {
+    #[cold]
+    fn decide_charged(&self, judged: Judged, chain: &Chain, call: &ToolCall<'_>) -> Verdict {
+        match judged {
             Err((refusal, by)) => Verdict::deny(refusal, by),
             Ok((by, args)) => {
                 let needs = Needs { counts: chain.counts, observed: false };

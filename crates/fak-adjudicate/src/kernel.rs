@@ -31,9 +31,27 @@ pub(crate) const AUDIT: RungName = "audit";
 /// The rung that allows, with what a transform leaves; or the refusal.
 pub(crate) type Judged = Result<(RungName, Option<Ref>), (Refusal, RungName)>;
 
-/// One kernel: the rungs, engines and principals that belong together. Two kernels share nothing.
+/// One kernel: the rungs, engines and principals that belong together (§3.1). Two kernels share nothing.
 ///
 /// The host keeps the `Arc`; agents get [`AgentHandle`]s from [`Kernel::attach`].
+///
+/// ```
+/// use fak_abi::{Gate as _, Id, PrincipalSpec, Reason, ToolCall};
+/// use fak_adjudicate::Kernel;
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// // A kernel without rungs allows nothing.
+/// let kernel = Kernel::builder().build()?;
+/// let alpha = kernel.attach(PrincipalSpec::agent(Id::new("alpha")?))?;
+/// let deploy = kernel.tool(&Id::new("site.deploy")?);
+/// let call = ToolCall::new(&alpha, &deploy);
+/// assert_eq!(alpha.decide(&call).reason(), Some(Reason::DefaultDeny));
+/// assert_eq!(alpha.decide(&call).by(), "empty-policy");
+/// // Why, and what to do, without doing it.
+/// assert!(kernel.explain(&call).rungs.is_empty());
+/// # Ok(())
+/// # }
+/// ```
 pub struct Kernel {
     pub(crate) chains: Chains,
     pub(crate) roll: Roll,
@@ -249,9 +267,18 @@ impl Kernel {
         (Refusal::new(reason, site.site()), by)
     }
 
-    /// What a walk amounts to, with what a transform asks for besides.
+    /// What the rungs of `chain` come to.
+    pub(crate) fn judged(&self, chain: &Chain, call: &ToolCall<'_>) -> Judged {
+        let mut rest = Walk::Nobody;
+        match walk(chain, call, &self.desk(), &mut rest) {
+            Some(rung) => Ok((rung.name, None)),
+            None => self.conclude(rest, chain, call),
+        }
+    }
+
+    /// What a walk amounts to that was no plain allow, with what a transform asks for besides.
     pub(crate) fn conclude(&self, walk: Walk, chain: &Chain, call: &ToolCall<'_>) -> Judged {
-        match conclude(walk, chain, call, &self.witnesses) {
+        match conclude(walk, chain, call, &self.desk(), &self.witnesses) {
             Folded::Allow(by) => Ok((by, None)),
             Folded::Deny(refusal, by) => Err((refusal, by)),
             Folded::Panic(by) => Err(self.panicked(by)),
@@ -313,13 +340,13 @@ impl Kernel {
             return Admission::Refuse(self.refused(call, (refusal, by), seq, slot));
         };
         let needs = Needs { counts: chain.counts, observed: self.observed };
-        match walk(chain, call, &self.desk()) {
-            Walk::Allow(by) => Admission::Permit(Permit::new(self, call, by, needs, slot)),
-            Walk::Deny(refusal, by) => Admission::Refuse(self.refused(call, (refusal, by), seq, slot)),
-            rest => match self.conclude(rest, chain, call) {
-                Ok((by, args)) => Admission::Permit(Permit::new(self, call, by, needs, slot).transform(args)),
-                Err((refusal, by)) => Admission::Refuse(self.refused(call, (refusal, by), seq, slot)),
-            },
+        let mut rest = Walk::Nobody;
+        if let Some(rung) = walk(chain, call, &self.desk(), &mut rest) {
+            return Admission::Permit(Permit::new(self, call, rung.name, needs, slot));
+        }
+        match self.conclude(rest, chain, call) {
+            Ok((by, args)) => Admission::Permit(Permit::new(self, call, by, needs, slot).transform(args)),
+            Err((refusal, by)) => Admission::Refuse(self.refused(call, (refusal, by), seq, slot)),
         }
     }
 

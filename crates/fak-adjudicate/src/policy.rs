@@ -30,6 +30,7 @@
 //! match. The rung is [`PolicyRung`]; [`Policy::lint`] names rules that can never match.
 
 mod compile;
+mod covering;
 mod error;
 mod glob;
 mod lint;

@@ -19,7 +19,7 @@ pub use floor::{POOL, POOL_SITES};
 use floor::PoolFloor;
 use store::Store;
 
-/// How much a pool holds.
+/// How much a pool holds (§3.9).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PoolOptions {
     /// Bytes of all values, and 256 for each value and each owner and scope it is kept for; default

@@ -37,7 +37,7 @@ const NUMBER: SiteInfo = SiteInfo {
 /// The checks of the rate rung, for explain.
 pub const RATE_SITES: &[SiteInfo] = &[PRINCIPAL, ADDRESS, NUMBER];
 
-/// A token bucket: `burst` acts at once, then one for every `per`.
+/// A token bucket: `burst` acts at once, then one for every `per` (§3.8).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RateLimit {
     /// Tokens of a full bucket.
@@ -52,7 +52,7 @@ impl RateLimit {
     }
 }
 
-/// What a [`RateRung`] limits.
+/// What a [`RateRung`] limits (§3.8).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RateOptions {
     /// The acts it counts; default all.
@@ -133,6 +133,30 @@ struct Shard {
 /// `judge` reads, `commit` takes the tokens, `revert` gives them back. All buckets of a principal
 /// are behind one lock, so that two acts at once cannot share the last token, and an act takes all
 /// its tokens or none. A principal is known by its id: attaching it again fills no bucket.
+///
+/// ```
+/// use std::{num::NonZeroU32, sync::Arc, time::Duration};
+/// use fak_abi::{Capability::RefWiden, Id, PrincipalSpec, Reason, ShareScope};
+/// use fak_adjudicate::{Kernel, ManualClock, Rank, RateLimit, RateOptions, RateRung};
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let limit = RateLimit { burst: NonZeroU32::MIN, per: Duration::from_secs(10) };
+/// let rate = RateRung::new(RateOptions { principal: Some(limit), ..RateOptions::default() });
+/// let time = Arc::new(ManualClock::at("2026-01-01T00:00:00Z".parse()?));
+/// let kernel = Kernel::builder().rung(Rank(20), Arc::new(rate)).time(time.clone()).build()?;
+/// let spec = PrincipalSpec::agent(Id::new("alpha")?).fleet(Id::new("crew")?);
+/// let alpha = kernel.attach(spec.caps([RefWiden]))?;
+///
+/// assert!(alpha.widen(&alpha.mint("one"), ShareScope::Fleet).is_allow());
+/// let refused = alpha.widen(&alpha.mint("two"), ShareScope::Fleet).verdict();
+/// assert_eq!(refused.reason(), Some(Reason::RateLimited));
+/// // The refusal knows when there will be a token.
+/// assert_eq!(refused.refusal().and_then(|refusal| refusal.retry_after_ms).map(u32::from), Some(10_000));
+/// time.advance(Duration::from_secs(10));
+/// assert!(alpha.widen(&alpha.mint("two"), ShareScope::Fleet).is_allow());
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug)]
 pub struct RateRung {
     options: RateOptions,

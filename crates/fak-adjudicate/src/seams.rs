@@ -3,7 +3,7 @@
 
 use fak_abi::{Capability, Event, KernelTag, Principal, PrincipalSpec, Timestamp};
 
-/// What [`Auditor::reserve`] answers.
+/// What [`Auditor::reserve`] answers (§3.6).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reservation {
     /// A place is kept for this act.

@@ -9,7 +9,7 @@ use tokio::runtime::Handle;
 use tokio::task::AbortHandle;
 use tokio::time::{Instant, sleep_until};
 
-/// Time as one tokio runtime counts it, from an instant the host names.
+/// Time as one tokio runtime counts it, from an instant the host names (§2.9).
 #[derive(Clone)]
 pub struct TokioClock {
     runtime: Handle,

@@ -19,10 +19,21 @@ use fak_abi::{Address, Emitter, Event, EventKind, EventKinds, Verdict};
 pub const TRACE_TARGETS: &[&str] =
     &["fak::decide", "fak::value", "fak::agent", "fak::message", "fak::kernel"];
 
-/// Sends the kernel's events to whatever `tracing` subscriber is current on the acting thread.
+/// Sends the kernel's events to whatever `tracing` subscriber is current on the acting thread (§2.9).
 ///
 /// Without it, and for kinds it does not want, the kernel builds no event. With it, a target or level that the
 /// subscriber disabled costs one load.
+///
+/// ```
+/// use fak_abi::{EventKind, EventKinds};
+/// use fak_adjudicate::{Kernel, TraceEmitter};
+///
+/// // By default every kind but `decide`; here what a person has to look at.
+/// let kinds = EventKinds::of(&[EventKind::Panic, EventKind::Hold, EventKind::DeadLetter]);
+/// let kernel = Kernel::builder().emitter(TraceEmitter::new(kinds)).build()?;
+/// # drop(kernel);
+/// # Ok::<(), fak_adjudicate::BuildError>(())
+/// ```
 #[derive(Debug, Clone, Copy)]
 pub struct TraceEmitter(EventKinds);
 

@@ -8,7 +8,7 @@ use fak_comm::{Output, Reduced, Reduction};
 use crate::error::TopoError;
 use crate::topology::Topology;
 
-/// A combined value, as a reduction leaves it, with the ids its indices count.
+/// A combined value, as a reduction leaves it, with the ids its indices count (§6.8).
 #[derive(Clone, Debug, PartialEq)]
 pub struct Combined<'a> {
     /// The in-neighbours in declaration order.

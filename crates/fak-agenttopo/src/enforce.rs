@@ -24,8 +24,36 @@ const OUTSIDE: SiteInfo = SiteInfo {
     next: "hand over to a member along a declared edge; whoever is outside the group is not reached from inside",
 };
 
-/// A topology ready to be installed in a kernel: members hand over along its edges alone. Whoever is no member is
+/// A topology ready to be installed in a kernel: members hand over along its edges alone (§6.9). Whoever is no member is
 /// not bound by it.
+///
+/// ```
+/// use std::sync::Arc;
+/// use fak_a2achan::{Bus, BusConfig};
+/// use fak_abi::{Capability::*, ChannelKey, Id, Locale, PrincipalSpec, Reason, ShareScope};
+/// use fak_adjudicate::{Kernel, Rank};
+/// use fak_agenttopo::{Enforced, Topology};
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let wave = Topology::from_json(br#"{"name": "wave", "edges": [["lead", "dev"]]}"#)?;
+/// let enforced = Arc::new(Enforced::new(wave));
+/// let bus = Bus::new(BusConfig::default())?;
+/// let kernel =
+///     Kernel::builder().driver(bus.driver()).rung(Rank(0), enforced.clone()).edges(enforced).build()?;
+/// let attach = |name| -> Result<_, Box<dyn std::error::Error>> {
+///     let spec = PrincipalSpec::agent(Id::new(name)?).fleet(Id::new("crew")?);
+///     Ok(kernel.attach(spec.caps([A2aSend, A2aRecv, RefWiden]))?)
+/// };
+/// let (lead, dev) = (attach("lead")?, attach("dev")?);
+/// let send = |from: &fak_abi::AgentHandle, to| -> Result<_, Box<dyn std::error::Error>> {
+///     let body = from.widen(&from.mint("hello"), ShareScope::Fleet).allowed().ok_or("refused")?;
+///     Ok(bus.endpoint(from).send(&ChannelKey::new(Locale::Session, to)?, &body))
+/// };
+/// assert!(send(&lead, "trace-dev")?.is_allow());
+/// assert_eq!(send(&dev, "trace-lead")?.reason(), Some(Reason::PolicyBlock));
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Debug)]
 pub struct Enforced {
     topology: Topology,

@@ -26,12 +26,24 @@ struct Inner {
 }
 
 /// A named directed acyclic graph over a group (§6.8). Immutable; cloning shares it.
+///
+/// ```
+/// use fak_abi::Id;
+/// use fak_agenttopo::Topology;
+///
+/// let edge = |from, to| Ok::<_, fak_abi::IdError>((Id::new(from)?, Id::new(to)?));
+/// let wave = Topology::over(Id::new("wave")?, &[edge("lead", "ann")?, edge("lead", "bob")?])?;
+/// assert_eq!(wave.waves().len(), 2);
+/// let closed = Topology::over(Id::new("wave")?, &[edge("a", "b")?, edge("b", "a")?]).unwrap_err();
+/// assert_eq!(closed.to_string(), r#"the edges close a cycle: "a" -> "b" -> "a""#);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct Topology {
     inner: Arc<Inner>,
 }
 
-/// A member's neighbours, in declaration order.
+/// A member's neighbours, in declaration order (§6.8).
 #[derive(Clone, Debug, PartialEq)]
 pub struct Neighbors<'a> {
     /// Those it takes from.

@@ -196,9 +196,10 @@ Exit status: 0, or 1 if a line does not verify (what stands before it is shown),
 const JOURNAL_VERIFY: &str = "\
 Examples:
   fak journal verify journal.json
+  fak journal verify journals/*.json                          with --json an object a line
   fak journal verify journal.json --checkpoint 12:sha256:…    as an earlier verify printed it
 
-Exit status: 0 it verifies, 1 it does not, 2 it cannot be read.";
+Exit status: 0 all verify, 1 one does not, 2 one cannot be read.";
 
 const JOURNAL_SHOW: &str = "\
 Example:
@@ -254,6 +255,7 @@ Examples:
   fak explain a2achan/private            what a check refuses: the name after \"at\"
   fak explain STALE_BASE                 what the outcome of a merge means
   fak explain my.json --step 3           every rung's opinion of a step, before it is performed
+  fak explain my.json --policy new.toml  the same of all its steps, under another policy
   fak explain                            the twelve reasons
   fak explain --checks                   every check there is
 
@@ -288,8 +290,11 @@ pub(crate) struct ExplainArgs {
     #[arg(long, conflicts_with = "what")]
     pub(crate) checks: bool,
     /// Only this step of the scenario, counted from 1.
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", requires = "what")]
     pub(crate) step: Option<usize>,
+    /// Explain under this policy instead of the scenario's own; TOML, or JSON if its name ends in .json.
+    #[arg(long, value_name = "FILE", requires = "what")]
+    pub(crate) policy: Option<PathBuf>,
     /// Let the scenario name files outside its folder.
     #[arg(long)]
     pub(crate) allow_outside: bool,
@@ -368,12 +373,13 @@ pub(crate) struct AuditShowArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct JournalVerifyArgs {
-    /// The journal, JSON.
-    pub(crate) file: PathBuf,
+    /// The journal, JSON; or several.
+    #[arg(required = true, value_name = "FILE")]
+    pub(crate) files: Vec<PathBuf>,
     /// Accept a chain with placeholders, as far as it can be checked.
     #[arg(long)]
     pub(crate) allow_opaque: bool,
-    /// What an earlier verify printed as its checkpoint.
+    /// What an earlier verify printed as its checkpoint; for one journal.
     #[arg(long, value_name = "REVISION:HEAD")]
     pub(crate) checkpoint: Option<JournalPoint>,
 }

@@ -6,7 +6,7 @@ use fak_abi::{Reason, SiteInfo, json::nearest};
 use fak_scenario::{Explaining, Performance, Scenario, StepReport};
 use serde_json::{Value, json};
 
-use crate::{args::ExplainArgs, failure::Failure, merge, output::Output, run::reach};
+use crate::{args::ExplainArgs, failure::Failure, merge, output::Output, policy, run::reach};
 
 /// Every check there is, by the crate that makes it.
 const SITES: &[&[SiteInfo]] = &[
@@ -27,18 +27,25 @@ pub(crate) fn explain(args: &ExplainArgs, output: &mut Output) -> Result<u8, Fai
     let Some(what) = &args.what else {
         return if args.checks { checks(output) } else { reasons(output) };
     };
-    if let Some(reason) = Reason::ALL.iter().find(|reason| reason.name().eq_ignore_ascii_case(what)) {
-        return one_reason(*reason, output);
-    }
-    if let Some(outcome) = merge::find(what) {
-        return one_outcome(outcome, output);
-    }
-    if let Some(site) = site(what) {
-        return one_site(site, output);
+    // What is said of a scenario's steps is asked of a scenario.
+    let option = args.policy.as_ref().map(|_| "--policy").or(args.step.map(|_| "--step"));
+    if option.is_none() {
+        if let Some(reason) = Reason::ALL.iter().find(|reason| reason.name().eq_ignore_ascii_case(what)) {
+            return one_reason(*reason, output);
+        }
+        if let Some(outcome) = merge::find(what) {
+            return one_outcome(outcome, output);
+        }
+        if let Some(site) = site(what) {
+            return one_site(site, output);
+        }
     }
     let path = Path::new(what);
     if path.exists() || path.extension().is_some_and(|end| end == "json") {
         return scenario(path, args, output);
+    }
+    if let Some(option) = option {
+        return Err(Failure::Usage(format!("{option} is for a scenario, and {what:?} is no file")));
     }
     Err(unknown(what))
 }
@@ -151,7 +158,11 @@ fn scenario(path: &Path, args: &ExplainArgs, output: &mut Output) -> Result<u8, 
         return Err(Failure::Unknown { name: format!("step {number}"), hint });
     }
     let explaining = args.step.map_or(Explaining::Everything, Explaining::Step);
-    let report = scenario.perform(&Performance::default().explain(explaining))?;
+    let how = match &args.policy {
+        Some(policy) => Performance::default().policy(policy::load(policy)?),
+        None => Performance::default(),
+    };
+    let report = scenario.perform(&how.explain(explaining))?;
     if output.json() {
         output.text(serde_json::to_string_pretty(&report).unwrap_or_default())?;
         return Ok(0);

@@ -25,6 +25,9 @@ pub(crate) enum Failure {
     /// A file that is not what the verb reads: the text has the place in it.
     #[error("{path}: {problem}")]
     File { path: String, problem: String },
+    /// Options that do not go together.
+    #[error("{0}")]
+    Usage(String),
     /// Nothing is known by that name.
     #[error("nothing is known of {name:?}: {hint}")]
     Unknown { name: String, hint: String },
@@ -41,7 +44,7 @@ impl Failure {
         output.error(&format!("fak: {self}"));
         ExitCode::from(match self {
             Self::Output(_) => 1,
-            Self::Scenario(_) | Self::File { .. } | Self::Unknown { .. } => UNREADABLE,
+            Self::Scenario(_) | Self::File { .. } | Self::Usage(_) | Self::Unknown { .. } => UNREADABLE,
         })
     }
 }

@@ -1,5 +1,7 @@
 //! `fak journal`: journals of shared records checked and looked into (§5.10).
 
+use std::path::Path;
+
 use fak_abi::json::{Limits, Stream, StreamError, Value};
 use fak_scenario::{counted, printable};
 use fak_sharedtask::{
@@ -10,7 +12,7 @@ use serde_json::json;
 
 use crate::{
     args::{JournalShowArgs, JournalVerb, JournalVerifyArgs},
-    failure::{Failure, open},
+    failure::{Failure, UNREADABLE, open},
     output::Output,
 };
 
@@ -22,12 +24,39 @@ pub(crate) fn journal(verb: &JournalVerb, output: &mut Output) -> Result<u8, Fai
     }
 }
 
+/// One after the other; what cannot be read is said, and the next is looked at.
 fn verify(args: &JournalVerifyArgs, output: &mut Output) -> Result<u8, Failure> {
-    match verified(args)? {
+    if let [file] = args.files.as_slice() {
+        return verify_one(file, args, output);
+    }
+    if args.checkpoint.is_some() {
+        return Err(Failure::Usage("--checkpoint is of one journal: verify one at a time".to_owned()));
+    }
+    let bar = output.progress(args.files.len(), false);
+    let mut worst = 0;
+    for file in &args.files {
+        bar.set_message(file.display().to_string());
+        let status = match verify_one(file, args, output) {
+            Err(failure @ (Failure::File { .. } | Failure::Scenario(_))) => {
+                output.error(&format!("fak: {failure}"));
+                UNREADABLE
+            }
+            verified => verified?,
+        };
+        worst = worst.max(status);
+        bar.inc(1);
+    }
+    bar.finish_and_clear();
+    Ok(worst)
+}
+
+fn verify_one(file: &Path, args: &JournalVerifyArgs, output: &mut Output) -> Result<u8, Failure> {
+    match verified(file, args)? {
         Ok(summary) => {
             let checkpoint = summary.checkpoint().map(|point| format!("{}:{}", point.revision, point.head));
             if output.json() {
                 let json = json!({
+                    "file": file.display().to_string(),
                     "verifies": true,
                     "task_id": summary.task_id.to_string(),
                     "entries": summary.entries,
@@ -40,7 +69,7 @@ fn verify(args: &JournalVerifyArgs, output: &mut Output) -> Result<u8, Failure> 
             }
             output.text(format!(
                 "{}: verifies, {}, {}, {}",
-                args.file.display(),
+                file.display(),
                 summary.task_id,
                 counted(summary.entries, "entry", "entries"),
                 summary.rev
@@ -53,13 +82,14 @@ fn verify(args: &JournalVerifyArgs, output: &mut Output) -> Result<u8, Failure> 
             }
             Ok(0)
         }
-        Err(error @ JournalError::Read(StreamError::Io { .. })) => Err(Failure::file(&args.file, error)),
+        Err(error @ JournalError::Read(StreamError::Io { .. })) => Err(Failure::file(file, error)),
         Err(error) => {
             if output.json() {
-                let json = json!({"verifies": false, "entry": error.entry(), "fault": error.to_string()});
+                let file = file.display().to_string();
+                let json = json!({"file": file, "verifies": false, "entry": error.entry(), "fault": error.to_string()});
                 output.text(json.to_string())?;
             } else {
-                output.error(&format!("fak: {}: {error}", args.file.display()));
+                output.error(&format!("fak: {}: {error}", file.display()));
                 if matches!(error, JournalError::Opaque { .. }) {
                     output.error("fak: --allow-opaque checks it as far as it goes");
                 }
@@ -70,15 +100,15 @@ fn verify(args: &JournalVerifyArgs, output: &mut Output) -> Result<u8, Failure> 
 }
 
 /// A checkpoint names a record: it is the one the journal is of, found by a first pass.
-fn verified(args: &JournalVerifyArgs) -> Result<Result<JournalSummary, JournalError>, Failure> {
+fn verified(file: &Path, args: &JournalVerifyArgs) -> Result<Result<JournalSummary, JournalError>, Failure> {
     let mut options = VerifyOptions { allow_opaque: args.allow_opaque, ..VerifyOptions::default() };
-    let summary = verify_journal(open(&args.file)?, &options);
+    let summary = verify_journal(open(file)?, &options);
     let (Ok(summary), Some(point)) = (&summary, &args.checkpoint) else {
         return Ok(summary);
     };
     options.checkpoint =
         Some(Checkpoint { task_id: summary.task_id.clone(), revision: point.revision, head: point.head });
-    Ok(verify_journal(open(&args.file)?, &options))
+    Ok(verify_journal(open(file)?, &options))
 }
 
 /// Loading asks more than verifying: the records must be a history that patches make.

@@ -20,7 +20,8 @@ pub(crate) fn policy(verb: &PolicyVerb, output: &mut Output) -> Result<u8, Failu
     }
 }
 
-fn load(path: &Path) -> Result<Policy, Failure> {
+/// Reads a policy, whose format its name tells.
+pub(crate) fn load(path: &Path) -> Result<Policy, Failure> {
     read_policy(path, &read_text(path)?).map_err(|error| Failure::Scenario(error.into()))
 }
 

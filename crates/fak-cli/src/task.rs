@@ -13,8 +13,8 @@ use fak_abi::{
 use fak_adjudicate::Kernel;
 use fak_scenario::{counted, printable};
 use fak_sharedtask::{
-    Conflict, Domain, Envelope as _, EventView, Limits, Patch, PatchResult, StoreConfig, TaskId, TaskStore,
-    TaskView,
+    Conflict, Domain, Envelope as _, EventView, Limits, Patch, PatchFault, Patched, StoreConfig, TaskId,
+    TaskStore, TaskView,
 };
 use serde_json::{Value, json};
 
@@ -124,9 +124,9 @@ fn apply(args: &TaskApplyArgs, output: &mut Output) -> Result<u8, Failure> {
         rewrite(&desk, &args.journal)?;
     }
     if output.json() {
-        output.json_of(&result_json(&patched.result, patched.revision))?;
+        output.json_of(&result_json(&patched))?;
     } else {
-        tell(&patched.result, patched.revision, output)?;
+        tell(&patched, output)?;
     }
     Ok(u8::from(!patched.result.is_accepted()))
 }
@@ -156,6 +156,9 @@ fn refused(verdict: &Verdict, output: &mut Output) -> Result<u8, Failure> {
         if let Some(site) = check.as_deref().and_then(site) {
             output
                 .text(format!("  refuses: {} ({})\n  next:    {}", site.refuses, site.clause, site.next))?;
+            if site.check == "sharedtask/domain" {
+                output.text("           name it with --fleet or --tenant")?;
+            }
         }
     }
     Ok(1)
@@ -168,7 +171,8 @@ fn compact(value: &fak_abi::json::Value) -> String {
     printable(&String::from_utf8_lossy(&bytes))
 }
 
-fn tell(result: &PatchResult, revision: usize, output: &mut Output) -> Result<(), Failure> {
+fn tell(patched: &Patched, output: &mut Output) -> Result<(), Failure> {
+    let Patched { result, revision, fault } = patched;
     let mut line = result.verdict.name().to_owned();
     if !result.reason.is_empty() {
         line.push(' ');
@@ -188,16 +192,22 @@ fn tell(result: &PatchResult, revision: usize, output: &mut Output) -> Result<()
     }
     if let Some(denial) = &result.denial {
         output.text(format!("  by {}", printable(&denial.policy)))?;
-        if let Some(outcome) = merge::find(&result.reason) {
+        if let Some(PatchFault { at, expected }) = fault {
+            output.text(format!("  at        {}: {}", printable(at), printable(expected)))?;
+            if at == "/base_rev" {
+                output.text("  next      name one, or take the one in force: --base current")?;
+            }
+        } else if let Some(outcome) = merge::find(&result.reason) {
             output.text(format!("  means     {}\n  next      {}", outcome.means, outcome.next))?;
         }
     }
     Ok(())
 }
 
-fn result_json(result: &PatchResult, revision: usize) -> Value {
-    let envelope: Value = serde_json::from_slice(&result.to_json()).unwrap_or_default();
-    json!({"revision": revision, "result": envelope})
+fn result_json(patched: &Patched) -> Value {
+    let envelope: Value = serde_json::from_slice(&patched.result.to_json()).unwrap_or_default();
+    let fault = patched.fault.as_ref().map(|fault| json!({"at": fault.at, "expected": fault.expected}));
+    json!({"revision": patched.revision, "result": envelope, "fault": fault})
 }
 
 fn view(args: &TaskViewArgs, output: &mut Output) -> Result<u8, Failure> {

@@ -100,6 +100,17 @@ struct Inner {
 }
 
 /// A set of members, ranked by the byte-wise order of their ids (§6.1). Immutable; cloning shares it.
+///
+/// ```
+/// use fak_abi::Id;
+/// use fak_comm::{Group, GroupSpec, Member};
+///
+/// let member = |id| Id::new(id).map(Member::new);
+/// let group = Group::new(GroupSpec::new(Id::new("wave")?, vec![member("bob")?, member("ann")?]))?;
+/// // A rank is the place among the sorted ids, whoever came first.
+/// assert_eq!((group.rank("ann"), group.rank("bob"), group.rank("cy")), (Some(0), Some(1), None));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct Group {
     inner: Arc<Inner>,

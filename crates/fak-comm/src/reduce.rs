@@ -10,6 +10,19 @@ use fak_abi::json::write_ecmascript;
 use crate::error::CommError;
 
 /// The closed set of reductions (§6.4).
+///
+/// ```
+/// use fak_abi::Id;
+/// use fak_comm::{Output, Reduced, Reduction};
+///
+/// let (ann, bob) = (Id::new("ann")?, Id::new("bob")?);
+/// let output = |member, bytes| Output { member, weight: 1.0, bytes };
+/// let votes = [output(&ann, &b"merge"[..]), output(&bob, &b"hold"[..])];
+/// // A tie goes to the smaller output.
+/// let Reduced::Winner { index, tally } = Reduction::Vote.fold(&votes, &[])? else { return Err("made".into()) };
+/// assert_eq!((index, tally.len()), (1, 2));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub enum Reduction {
     /// The output of the first rank.
@@ -102,7 +115,7 @@ impl FromStr for Reduction {
     }
 }
 
-/// One member's output, as a reduction sees it.
+/// One member's output, as a reduction sees it (§6.4).
 #[derive(Clone, Copy, Debug)]
 pub struct Output<'a> {
     /// Whose it is.
@@ -113,7 +126,7 @@ pub struct Output<'a> {
     pub bytes: &'a [u8],
 }
 
-/// What a reduction came to.
+/// What a reduction came to (§6.4).
 #[derive(Clone, Debug, PartialEq)]
 pub enum Reduced {
     /// One of the outputs, by its index among those given; with the tally of a vote.
@@ -127,7 +140,7 @@ pub enum Reduced {
     Made(Vec<u8>),
 }
 
-/// What one distinct output of a vote got.
+/// What one distinct output of a vote got (§6.4).
 #[derive(Clone, Debug, PartialEq)]
 pub struct Tally {
     /// Index of the output of the smallest member id that voted for it.

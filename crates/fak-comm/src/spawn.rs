@@ -24,7 +24,7 @@ pub struct Membership {
     pub lane: Option<Id>,
 }
 
-/// What a spawn came to: every membership, or none.
+/// What a spawn came to: every membership, or none (§6.1).
 #[derive(Clone, Debug, Eq, PartialEq)]
 #[must_use]
 pub enum Spawn {
@@ -39,7 +39,7 @@ pub enum Spawn {
     },
 }
 
-/// Who is alive in which wave. One a host; no global state.
+/// Who is alive in which wave (§6.1). One a host; no global state.
 #[derive(Debug, Default)]
 pub struct Waves {
     alive: Mutex<HashMap<Id, HashSet<Id>>>,

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use crate::error::CommError;
 use crate::group::{Group, GroupSpec, Member};
 
-/// One part of a split: the members of one colour, ranked anew from 0 in the order they had. The colour is the
+/// One part of a split: the members of one colour, ranked anew from 0 in the order they had (§6.6). The colour is the
 /// lane the part is bound to.
 #[derive(Clone, Debug)]
 pub struct Part {

@@ -2,6 +2,7 @@
 //! answers wrongly is no error but a [`Mismatch`](crate::Mismatch).
 
 use std::{
+    cmp::Reverse,
     fmt,
     path::{Path, PathBuf},
 };
@@ -132,7 +133,7 @@ pub enum Problem {
         known: Vec<String>,
     },
     /// A member of `expect` that the act does not answer.
-    #[error("\"{act}\" does not answer {name:?}{}", suggest(.nearest.as_deref(), .known))]
+    #[error("\"{act}\" does not answer {name:?}{}", suggest(.name, .nearest.as_deref(), .known))]
     NotAnswered {
         /// The act.
         act: &'static str,
@@ -144,7 +145,7 @@ pub enum Problem {
         known: Vec<String>,
     },
     /// A name that stands for nothing.
-    #[error("unknown {what} {name:?}{}", suggest(.nearest.as_deref(), .known))]
+    #[error("unknown {what} {name:?}{}", suggest(.name, .nearest.as_deref(), .known))]
     UnknownName {
         /// What kind of name.
         what: &'static str,
@@ -177,10 +178,16 @@ impl fmt::Display for Place {
 }
 
 /// The nearest known name, or the known names if none is near.
-fn suggest(nearest: Option<&str>, known: &[String]) -> String {
+fn suggest(name: &str, nearest: Option<&str>, known: &[String]) -> String {
     match nearest {
         Some(nearest) => format!(", did you mean {nearest:?}?"),
-        None => lists(known),
+        None => {
+            // What begins alike first: of many, not all are shown.
+            let alike = |other: &str| other.chars().zip(name.chars()).take_while(|(a, b)| a == b).count();
+            let mut known = known.to_vec();
+            known.sort_by_key(|other| Reverse(alike(other)));
+            lists(&known)
+        }
     }
 }
 

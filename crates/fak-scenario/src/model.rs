@@ -14,6 +14,19 @@ use fak_sharedtask::ApprovalRule;
 use crate::act::{RawJson, Step};
 
 /// A scenario, read and checked: every name its steps use is known, and no step expects what its act does not answer.
+///
+/// ```
+/// use std::path::Path;
+/// use fak_scenario::{Performance, Reach, Scenario};
+///
+/// let text = br#"{"schema": "fak.scenario.v1", "name": "nobody may send", "agents": {"alpha": {"caps": []}},
+///   "steps": [{"do": "send", "by": "alpha", "to": "in_kernel:x", "body": {"text": "x"},
+///              "expect": {"verdict": "deny", "reason": "DEFAULT_DENY"}}]}"#;
+/// let report = Scenario::parse(text, Path::new("none.json"), Reach::Folder)?.perform(&Performance::default())?;
+/// assert!(report.held());
+/// assert_eq!(report.steps.first().and_then(|step| step.site.as_deref()), Some("a2achan/no-send"));
+/// # Ok::<(), fak_scenario::ScenarioError>(())
+/// ```
 #[derive(Debug)]
 pub struct Scenario {
     pub(crate) path: PathBuf,

@@ -7,6 +7,7 @@ mod body;
 mod decision;
 mod event;
 mod held;
+mod made;
 mod note;
 mod patch;
 mod record;

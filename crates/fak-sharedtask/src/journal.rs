@@ -30,7 +30,7 @@ pub struct Checkpoint {
     pub head: Digest,
 }
 
-/// How strictly a journal is verified.
+/// How strictly a journal is verified (§5.10).
 #[derive(Debug, Clone, Default)]
 pub struct VerifyOptions {
     /// Whether a journal whose chain holds placeholders may pass, as far as it can be checked.
@@ -41,7 +41,7 @@ pub struct VerifyOptions {
     pub limits: Limits,
 }
 
-/// What a verified journal holds.
+/// What a verified journal holds (§5.10).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct JournalSummary {
     /// The record.
@@ -66,7 +66,7 @@ impl JournalSummary {
     }
 }
 
-/// A member of a journal.
+/// A member of a journal (§5.10).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct JournalPlace {
     /// The entry, from 0; none for the journal's own members and the initial record.
@@ -84,7 +84,7 @@ impl std::fmt::Display for JournalPlace {
     }
 }
 
-/// Why a journal is not what it says.
+/// Why a journal is not what it says (§5.10).
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum JournalError {

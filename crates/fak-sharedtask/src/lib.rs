@@ -7,9 +7,9 @@
 //! the kernel of the acting agent decides: a verdict says whether it may happen, a [`PatchResult`] what the merge made of it.
 //!
 //! ```
-//! use fak_abi::{CapSet, Id, PrincipalSpec};
+//! use fak_abi::{CapSet, Id, PrincipalSpec, ShareScope, Timestamp};
 //! use fak_adjudicate::Kernel;
-//! use fak_sharedtask::{Domain, StoreConfig, TaskId, TaskStore};
+//! use fak_sharedtask::{BodyRef, Domain, Patch, Record, StoreConfig, TaskId, TaskStore};
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let domain = Domain { fleet: Some(Id::new("f1")?), tenant: None };
@@ -17,25 +17,21 @@
 //! let kernel = Kernel::builder().driver(store.driver()).build()?;
 //! let planner = kernel.attach(PrincipalSpec::agent(Id::new("planner")?).fleet(Id::new("f1")?).caps(CapSet::ALL))?;
 //!
-//! let base = store.create_json(br#"{
-//!     "schema": "fak.shared-task.v1", "task_id": "task_release", "rev": "sha256:computed", "state": "working",
-//!     "title": "Ship it", "body_ref": {"kind": "cas", "digest": "sha256:b", "bytes": 1, "taint": "tainted",
-//!     "scope": "fleet", "durability": "session"}, "artifacts": [], "notes": [], "open_decisions": [],
-//!     "updated_by": {"kind": "agent", "id": "planner"}, "updated_at": "2026-01-01T00:00:00Z"}"#)?;
-//! let patch = format!(r#"{{
-//!     "schema": "fak.shared-patch.v1", "task_id": "task_release", "base_rev": "{base}",
-//!     "actor": {{"kind": "agent", "id": "planner"}}, "scope": "fleet", "durability": "session",
-//!     "ops": [{{"op": "replace", "path": "/state", "value": "done"}}], "message": "shipped"}}"#);
-//! let first = store.patch_json(&planner, patch.as_bytes(), None)?.allowed().ok_or("refused")?;
+//! let task = TaskId::new("task_release").ok_or("no id")?;
+//! let body = BodyRef::of(b"what has to be done", ShareScope::Fleet);
+//! let record = Record::new(task.clone(), planner.principal(), "Ship it", body, Timestamp::default());
+//! let base = store.create_by(&planner, &record).allowed().ok_or("refused")??;
+//!
+//! let patch = Patch::new(task.clone(), base, planner.principal()).state("done").message("shipped");
+//! let first = store.patch(&planner, &patch, None).allowed().ok_or("refused")?;
 //! assert!(first.result.is_accepted());
 //!
 //! // The same patch again stands on a base that is no longer current: it is told what changed.
-//! let again = store.patch_json(&planner, patch.as_bytes(), None)?.allowed().ok_or("refused")?;
+//! let again = store.patch(&planner, &patch, None).allowed().ok_or("refused")?;
 //! let conflict = again.result.conflict.ok_or("no conflict")?;
 //! assert_eq!(&*again.result.reason, "STALE_BASE");
-//! assert_eq!((conflict.base_value.as_str(), conflict.current_value.as_str()), (Some("working"), Some("done")));
+//! assert_eq!((conflict.base_value.as_str(), conflict.current_value.as_str()), (Some("open"), Some("done")));
 //!
-//! let task = TaskId::new("task_release").ok_or("no id")?;
 //! assert_eq!(&*store.view(&planner, &task).allowed().ok_or("refused")?.state, "done");
 //! # Ok(())
 //! # }
@@ -67,6 +63,7 @@ pub use journal::{
     Checkpoint, JOURNAL_SCHEMA, JournalError, JournalPlace, JournalSummary, Tear, VerifyOptions,
     verify_journal,
 };
+pub use merge::PatchFault;
 pub use rules::{ApprovalRule, Rules};
 pub use sight::Domain;
 pub use space::{CellChange, CellEvent, CellView, CellWatch, CellWrite, SPACE_SITES, Space, SpaceConfig};

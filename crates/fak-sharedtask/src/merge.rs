@@ -1,6 +1,7 @@
 //! The merge: what becomes of a patch, as a pure function of record, patch and rules (§5.3–5.6).
 
 mod apply;
+mod fault;
 mod outcome;
 
 use std::sync::Arc;
@@ -12,6 +13,7 @@ use crate::plan::{Plan, Step};
 use crate::rules::Rules;
 use crate::sight::Sight;
 use crate::task::{Prepared, Task};
+pub use fault::PatchFault;
 pub(crate) use outcome::{Detail, Shown, Stop, unknown_rev};
 
 /// What a merge needs to know besides record and patch.
@@ -45,8 +47,14 @@ pub(crate) enum ActRefusal {
 
 /// Everything that is settled before the record is looked at: form, scope, refs, approval (§5.5).
 fn check(patch: &Patch, plan: &Plan, terms: &Terms<'_>) -> Result<(), Stop> {
-    if plan.steps.is_empty() || patch.base_rev.is_none() {
-        return Err(Stop::denied(MergeReason::UnsupportedPatch, None));
+    if plan.steps.is_empty() {
+        return Err(Stop::unsupported(PatchFault::new("/ops", "expected at least one op")));
+    }
+    if patch.base_rev.is_none() {
+        return Err(Stop::unsupported(PatchFault::new(
+            "/base_rev",
+            "expected the revision that the patch is based on",
+        )));
     }
     scope(patch, plan, terms)?;
     for (index, step) in plan.steps.iter().enumerate() {
@@ -57,24 +65,39 @@ fn check(patch: &Patch, plan: &Plan, terms: &Terms<'_>) -> Result<(), Stop> {
 
 /// Scope: within the store's limit, within the patch, and the actor's to bring.
 fn scope(patch: &Patch, plan: &Plan, terms: &Terms<'_>) -> Result<(), Stop> {
-    let forbid = |scope| Err(Stop::denied(MergeReason::ScopeWidenForbidden, Some(scope)));
-    if patch.scope > terms.rules.max_scope || !terms.sight.holds(patch.scope) {
-        return forbid(patch.scope);
+    let forbid =
+        |scope, at: String, expected: String| Err(Stop::widens(scope, PatchFault::new(at, expected)));
+    let not_held = |scope: ShareScope| format!("expected a {scope} that the actor has, and it has none");
+    let max = terms.rules.max_scope;
+    if patch.scope > max {
+        return forbid(
+            patch.scope,
+            "/scope".into(),
+            format!("expected {max} or narrower, the store's limit"),
+        );
     }
-    for step in &plan.steps {
-        let brought = match step {
-            Step::Artifact(artifact) => artifact.scope,
-            step => match step.body() {
-                Some(body) => body.scope,
-                // Title, state and decisions are seen by everyone the store admits.
-                None if step.is_public() && patch.scope == ShareScope::Agent => {
-                    return forbid(ShareScope::Fleet);
-                }
-                None => continue,
-            },
+    if !terms.sight.holds(patch.scope) {
+        return forbid(patch.scope, "/scope".into(), not_held(patch.scope));
+    }
+    for (index, step) in plan.steps.iter().enumerate() {
+        let (brought, member) = match step {
+            Step::Artifact(artifact) => (artifact.scope, "/value/scope"),
+            Step::Note(note) => (note.body_ref.scope, "/value/body_ref/scope"),
+            Step::Body(body) => (body.scope, "/value/scope"),
+            // Title, state and decisions are seen by everyone the store admits.
+            step if step.is_public() && patch.scope == ShareScope::Agent => {
+                let expected =
+                    format!("expected fleet or wider: everybody sees what \"/ops/{index}\" changes");
+                return forbid(ShareScope::Fleet, "/scope".into(), expected);
+            }
+            _ => continue,
         };
-        if brought > patch.scope || !terms.sight.holds(brought) {
-            return forbid(brought);
+        let at = || format!("/ops/{index}{member}");
+        if brought > patch.scope {
+            return forbid(brought, at(), format!("expected {} or narrower, the patch's scope", patch.scope));
+        }
+        if !terms.sight.holds(brought) {
+            return forbid(brought, at(), not_held(brought));
         }
     }
     Ok(())

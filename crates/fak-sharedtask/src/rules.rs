@@ -32,7 +32,7 @@ impl ApprovalRule {
     }
 }
 
-/// The rules of one store.
+/// The rules of one store (§5.5).
 #[derive(Debug, Clone)]
 pub struct Rules {
     /// The widest scope a patch may bring, in the order agent < fleet < tenant < public; default fleet.

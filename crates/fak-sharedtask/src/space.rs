@@ -1,6 +1,7 @@
 //! The space: named mutable cells that many agents use during one run (§5.11). Every access is an act; a cell holds a Ref,
 //! whose provenance rides along unchanged.
 
+mod acts;
 mod driver;
 mod room;
 mod watch;
@@ -8,15 +9,11 @@ mod watch;
 use std::sync::{Arc, OnceLock};
 
 use dashmap::DashMap;
-use fak_abi::{
-    Act, Address, Admission, AgentHandle, Charge, Cleared, Driver, DriverLink, Host, Id, Outcome, Permit,
-    Principal, Reason, Ref, Refusal, ShareScope, SiteInfo, Taint, ToolCall,
-};
+use fak_abi::{Driver, DriverLink, Host, Id, Principal, Ref, Rider, ShareScope};
 use parking_lot::Mutex;
 
 pub use driver::SPACE_SITES;
-use driver::{CELLS, FLOW, KEY, QUARANTINED, SCOPE, SIZE, SPACE, UNINSTALLED, WATCHES};
-use room::{Cell, Change, Room};
+use room::Room;
 pub use watch::{CellChange, CellEvent, CellWatch};
 
 /// How much a space holds, and how much of it one principal may take (§4.12). Beyond: RATE_LIMITED, or OVERSIZE.
@@ -41,8 +38,32 @@ impl Default for SpaceConfig {
 }
 
 /// A space, built into one kernel (§3.1). Clones share it.
+///
+/// ```
+/// use fak_abi::{Capability::*, Id, PrincipalSpec, ShareScope};
+/// use fak_adjudicate::Kernel;
+/// use fak_sharedtask::{CellWrite, Space, SpaceConfig};
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let space = Space::new(SpaceConfig::default());
+/// let kernel = Kernel::builder().driver(space.driver()).build()?;
+/// let spec = PrincipalSpec::agent(Id::new("alpha")?).fleet(Id::new("crew")?);
+/// let alpha = kernel.attach(spec.caps([SpaceWrite, SpaceRead, RefWiden]))?;
+///
+/// let plan = alpha.widen(&alpha.mint("ship on Friday"), ShareScope::Fleet).allowed().ok_or("refused")?;
+/// let first = space.put(&alpha, "plan/date", &plan).allowed().ok_or("refused")?;
+/// assert_eq!(first, CellWrite::Done { version: 1 });
+/// // The cell is there now: putting again is a conflict, not a refusal.
+/// let again = space.put(&alpha, "plan/date", &plan).allowed().ok_or("refused")?;
+/// assert_eq!(again, CellWrite::Conflict { current: Some(1) });
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone)]
-pub struct Space(Arc<Core>);
+pub struct Space {
+    core: Arc<Core>,
+    rider: Option<Arc<Rider>>,
+}
 
 pub(crate) struct Core {
     config: SpaceConfig,
@@ -75,7 +96,7 @@ enum RoomKey {
     Tenant(Id),
 }
 
-/// A cell as it was read.
+/// A cell as it was read (§5.11).
 #[derive(Debug, Clone)]
 pub struct CellView {
     /// What it holds.
@@ -86,7 +107,7 @@ pub struct CellView {
     pub writer: Id,
 }
 
-/// What a permitted write came to.
+/// What a permitted write came to (§5.11).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CellWrite {
     /// It happened.
@@ -105,89 +126,27 @@ impl Space {
     /// An empty space. Hand its [`Space::driver`] to a kernel before agents act.
     #[must_use]
     pub fn new(config: SpaceConfig) -> Self {
-        Self(Arc::new(Core {
+        let core = Core {
             config,
             link: OnceLock::new(),
             rooms: DashMap::new(),
             taken: Mutex::default(),
             versions: std::sync::atomic::AtomicU64::new(0),
-        }))
+        };
+        Self { core: Arc::new(core), rider: None }
+    }
+
+    /// The same space, whose acts carry this deadline, cancellation and metadata (§2.5).
+    #[must_use]
+    pub fn riding(&self, rider: Rider) -> Self {
+        Self { rider: Some(Arc::new(rider)), ..self.clone() }
     }
 
     /// The space as a layer of a kernel: its floor rung and its capabilities.
     #[must_use]
     pub fn driver(&self) -> Arc<dyn Driver> {
-        Arc::clone(&self.0) as Arc<dyn Driver>
+        Arc::clone(&self.core) as Arc<dyn Driver>
     }
-
-    /// Makes a new cell with the scope of its body: an act (`space.put`). One that is there is a conflict.
-    pub fn put(&self, agent: &AgentHandle, key: &str, body: &Ref) -> Outcome<CellWrite> {
-        self.0.write(agent, Act::CellPut, key, body.scope(), Some(body), Expected::Nothing)
-    }
-
-    /// Replaces a cell that has the expected version: an act (`space.cas`). The body's scope must be the cell's.
-    pub fn cas(
-        &self,
-        agent: &AgentHandle,
-        key: &str,
-        scope: ShareScope,
-        version: u64,
-        body: &Ref,
-    ) -> Outcome<CellWrite> {
-        self.0.write(agent, Act::CellCas, key, scope, Some(body), Expected::Version(version))
-    }
-
-    /// Deletes a cell that has the expected version: an act (`space.delete`).
-    pub fn delete(
-        &self,
-        agent: &AgentHandle,
-        key: &str,
-        scope: ShareScope,
-        version: u64,
-    ) -> Outcome<CellWrite> {
-        self.0.write(agent, Act::CellDelete, key, scope, None, Expected::Version(version))
-    }
-
-    /// Reads a cell: an act (`space.get`). None if it is not there.
-    pub fn get(&self, agent: &AgentHandle, key: &str, scope: ShareScope) -> Outcome<Option<CellView>> {
-        self.0.get(agent, key, scope)
-    }
-
-    /// The keys under a prefix with their versions, in order: an act (`space.list`). A prefix counts whole components:
-    /// `plan` has `plan` and `plan/a` under it, not `planner`; the empty one has everything.
-    pub fn list(&self, agent: &AgentHandle, prefix: &str, scope: ShareScope) -> Outcome<Vec<(Id, u64)>> {
-        let core = &*self.0;
-        core.act(agent, Act::CellList, prefix, true, None, |_, permit, prefix| {
-            let Some(room) = core.room(agent.principal(), scope, false) else { return refuse(permit, SCOPE) };
-            let keys = room.map(|room| room.lock().under(prefix)).unwrap_or_default();
-            cleared(permit).map_or_else(Outcome::Refuse, |cleared| allow(cleared, core.next_seq(), keys))
-        })
-    }
-
-    /// Watches the cells under a prefix: an act (`space.watch`). Every change after it is handed over, once, in order.
-    pub fn watch(&self, agent: &AgentHandle, prefix: &str, scope: ShareScope) -> Outcome<CellWatch> {
-        let core = &self.0;
-        core.act(agent, Act::CellWatch, prefix, true, None, |_, permit, prefix| {
-            let Some(room) = core.room(agent.principal(), scope, true) else { return refuse(permit, SCOPE) };
-            let cleared = match cleared(permit) {
-                Ok(cleared) => cleared,
-                Err(verdict) => return Outcome::Refuse(verdict),
-            };
-            let (Some(room), true) = (room, core.take_watch(agent.principal().id())) else {
-                return refuse_cleared(cleared, WATCHES);
-            };
-            let watch =
-                CellWatch::new(Arc::clone(core), agent.clone(), room, prefix, scope, core.config.backlog);
-            allow(cleared, core.next_seq(), watch)
-        })
-    }
-}
-
-/// What a write expects to find.
-#[derive(Clone, Copy)]
-enum Expected {
-    Nothing,
-    Version(u64),
 }
 
 impl Core {
@@ -197,37 +156,6 @@ impl Core {
 
     fn next_seq(&self) -> u64 {
         self.link.get().map_or(0, |link| link.sequence().next())
-    }
-
-    /// Presents an act to the kernel. A key that is none is presented as such, so that its refusal is audited.
-    fn act<T>(
-        &self,
-        agent: &AgentHandle,
-        act: Act,
-        key: &str,
-        prefix: bool,
-        body: Option<&Ref>,
-        go: impl FnOnce(&dyn Host, Permit<'_>, Option<&Id>) -> Outcome<T>,
-    ) -> Outcome<T> {
-        let Some(host) = self.host() else {
-            return Outcome::deny(Refusal::new(Reason::DefaultDeny, UNINSTALLED.site()), SPACE);
-        };
-        let everything = prefix && key.is_empty();
-        let named = parse_key(if prefix { key.strip_suffix('/').unwrap_or(key) } else { key });
-        let address = match &named {
-            Some(id) => Address::Cell(id),
-            None if everything => Address::None,
-            None => Address::Malformed,
-        };
-        let mut call = ToolCall::new(agent, act).address(address);
-        if let Some(body) = body {
-            call = call.args(body);
-        }
-        match host.admit_any(&call) {
-            Admission::Refuse(verdict) => Outcome::Refuse(verdict),
-            Admission::Permit(permit) if named.is_none() && !everything => refuse(permit, KEY),
-            Admission::Permit(permit) => go(&*host, permit, named.as_ref()),
-        }
     }
 
     /// The room of a scope for a principal: none if it has no part in that scope; none inside if nothing is there.
@@ -244,91 +172,15 @@ impl Core {
         Some(self.rooms.get(&key).map(|entry| Arc::clone(entry.value())))
     }
 
-    fn write(
-        &self,
-        agent: &AgentHandle,
-        act: Act,
-        key: &str,
-        scope: ShareScope,
-        body: Option<&Ref>,
-        expected: Expected,
-    ) -> Outcome<CellWrite> {
-        self.act(agent, act, key, false, body, |_, permit, key| {
-            let Some(key) = key else { return refuse(permit, KEY) };
-            let who = agent.principal();
-            let body = permit.transformed().or(body).cloned();
-            if let Some(body) = &body {
-                if body.taint() == Taint::Quarantined {
-                    return refuse(permit, QUARANTINED);
-                }
-                if !body.may_flow_to(who) {
-                    return refuse(permit, FLOW);
-                }
-                if body.scope() != scope {
-                    return refuse(permit, SCOPE);
-                }
-                if body.len() > self.config.body {
-                    return refuse(permit, SIZE);
-                }
-            }
-            let Some(room) = self.room(who, scope, true).flatten() else { return refuse(permit, SCOPE) };
-            let cleared = match cleared(permit) {
-                Ok(cleared) => cleared,
-                Err(verdict) => return Outcome::Refuse(verdict),
-            };
-            let mut open = room.lock();
-            let current = open.version(key);
-            let fits = match expected {
-                Expected::Nothing => current.is_none(),
-                Expected::Version(version) => current == Some(version),
-            };
-            if !fits {
-                drop(open);
-                return allow(cleared, self.next_seq(), CellWrite::Conflict { current });
-            }
-            if current.is_none() && !self.take_cell(who.id()) {
-                drop(open);
-                return refuse_cleared(cleared, CELLS);
-            }
-            let seq = self.next_seq();
-            let version = self.versions.fetch_add(1, std::sync::atomic::Ordering::Relaxed) + 1;
-            let (change, left) = match body {
-                Some(body) => {
-                    let change = if current.is_some() { Change::Replaced } else { Change::Made };
-                    let owner = open.owner(key).unwrap_or_else(|| who.id().clone());
-                    open.cells.insert(key.clone(), Cell { body, version, writer: who.id().clone(), owner });
-                    (change, None)
-                }
-                None => (Change::Deleted, open.cells.remove(key)),
-            };
-            let waiting = open.publish(key, version, change, who.id());
-            drop(open);
-            if let Some(cell) = left {
-                self.give_cell_back(&cell.owner);
-            }
-            waiting.iter().for_each(std::task::Waker::wake_by_ref);
-            allow(cleared, seq, CellWrite::Done { version })
-        })
+    /// Whether there may be one cell more, and one more of `who`.
+    fn has_room_for_cell(&self, who: &Id) -> bool {
+        let counts = self.taken.lock();
+        let taken = counts.of.get(who).map_or(0, |taken| taken.cells);
+        counts.cells < self.config.cells && taken < self.config.cells_each
     }
 
-    fn get(&self, agent: &AgentHandle, key: &str, scope: ShareScope) -> Outcome<Option<CellView>> {
-        self.act(agent, Act::CellGet, key, false, None, |host, permit, key| {
-            let Some(key) = key else { return refuse(permit, KEY) };
-            let who = agent.principal();
-            let Some(room) = self.room(who, scope, false) else { return refuse(permit, SCOPE) };
-            let found = room.and_then(|room| room.lock().view(key));
-            if let Some(cell) = &found {
-                if !cell.body.may_flow_to(who) {
-                    return refuse(permit, FLOW);
-                }
-                let call = ToolCall::new(agent, Act::CellGet).address(Address::Cell(key));
-                let verdict = host.screen(&call, &cell.body);
-                if !verdict.is_allow() {
-                    return Outcome::Refuse(permit.hold(verdict.by(), 0));
-                }
-            }
-            cleared(permit).map_or_else(Outcome::Refuse, |cleared| allow(cleared, self.next_seq(), found))
-        })
+    fn has_room_for_watch(&self, who: &Id) -> bool {
+        self.taken.lock().of.get(who).map_or(0, |taken| taken.watches) < self.config.watches
     }
 
     fn take_cell(&self, who: &Id) -> bool {
@@ -366,32 +218,4 @@ impl Core {
             taken.watches = taken.watches.saturating_sub(1);
         }
     }
-}
-
-/// A key: an id (§4.1) whose `/`-separated components are not empty.
-fn parse_key(text: &str) -> Option<Id> {
-    if text.split('/').any(str::is_empty) {
-        return None;
-    }
-    Id::new(text).ok()
-}
-
-fn cleared(permit: Permit<'_>) -> Result<Cleared<'_>, fak_abi::Verdict> {
-    match permit.charge() {
-        Charge::Cleared(cleared) => Ok(cleared),
-        Charge::Refuse(verdict) => Err(verdict),
-    }
-}
-
-fn refuse<T>(permit: Permit<'_>, (reason, site): (Reason, SiteInfo)) -> Outcome<T> {
-    Outcome::Refuse(permit.refuse(Refusal::new(reason, site.site()), SPACE))
-}
-
-fn refuse_cleared<T>(cleared: Cleared<'_>, (reason, site): (Reason, SiteInfo)) -> Outcome<T> {
-    Outcome::Refuse(cleared.refuse(Refusal::new(reason, site.site()), SPACE))
-}
-
-fn allow<T>(cleared: Cleared<'_>, seq: u64, value: T) -> Outcome<T> {
-    let verdict = cleared.allow(seq);
-    Outcome::Allow { value, by: verdict.by() }
 }

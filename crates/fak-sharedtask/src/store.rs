@@ -16,7 +16,7 @@ use std::io::{Read, Write};
 use std::sync::{Arc, OnceLock};
 
 use dashmap::DashMap;
-use fak_abi::{Digest, Driver, DriverLink, Id, Timestamp, WitnessResolver};
+use fak_abi::{Digest, Driver, DriverLink, Id, Rider, Timestamp, WitnessResolver};
 use parking_lot::Mutex;
 
 use crate::envelope::{Hash, Record, TaskId};
@@ -33,7 +33,7 @@ use slot::Slot;
 pub use view::{EventView, EventsView, TaskView};
 pub use watch::{TaskWatch, Watched};
 
-/// What a store is made with.
+/// What a store is made with (§5.2).
 #[derive(Clone, Default)]
 pub struct StoreConfig {
     /// Whom it serves.
@@ -70,8 +70,48 @@ impl Default for Bounds {
 /// A store of shared records, built into one kernel (§3.1). Clones share it.
 ///
 /// Locks are per record: acts on different records do not wait for each other, and no foreign code runs under a lock.
+///
+/// ```
+/// use fak_abi::{Capability::*, Id, PrincipalSpec, ShareScope, Timestamp};
+/// use fak_adjudicate::Kernel;
+/// use fak_sharedtask::{BodyRef, Domain, Patch, Record, StoreConfig, TaskId, TaskStore};
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let fleet = Id::new("crew")?;
+/// let domain = Domain { fleet: Some(fleet.clone()), tenant: None };
+/// let store = TaskStore::new(StoreConfig { domain, ..StoreConfig::default() });
+/// let kernel = Kernel::builder().driver(store.driver()).build()?;
+/// let attach = |name| -> Result<_, Box<dyn std::error::Error>> {
+///     let spec = PrincipalSpec::agent(Id::new(name)?).fleet(fleet.clone());
+///     Ok(kernel.attach(spec.caps([SharedtaskWrite, SharedtaskRead]))?)
+/// };
+/// let (lead, dev) = (attach("lead")?, attach("dev")?);
+///
+/// let task = TaskId::new("task_notes").ok_or("task_ and a name")?;
+/// let body = BodyRef::of(b"write them", ShareScope::Fleet);
+/// let record = Record::new(task.clone(), lead.principal(), "Notes", body.clone(), Timestamp::default());
+/// let base = store.create_by(&lead, &record).allowed().ok_or("refused")??;
+///
+/// // Two appends on one base: both are there.
+/// for (who, note) in [(&lead, "n1"), (&dev, "n2")] {
+///     let patch = Patch::new(task.clone(), base.clone(), who.principal());
+///     let patch = patch.note(note, body.clone(), Timestamp::default());
+///     assert!(store.patch(who, &patch, None).allowed().ok_or("refused")?.result.is_accepted());
+/// }
+/// assert_eq!(store.view(&dev, &task).allowed().ok_or("refused")?.notes().count(), 2);
+///
+/// // A title needs the current base, and a patch that no merge does says why.
+/// let patch = Patch::new(task, base, dev.principal()).title("");
+/// let denied = store.patch(&dev, &patch, None).allowed().ok_or("refused")?;
+/// assert_eq!(denied.fault.ok_or("not denied")?.at, "/ops/0/value");
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone)]
-pub struct TaskStore(Arc<Core>);
+pub struct TaskStore {
+    core: Arc<Core>,
+    rider: Option<Arc<Rider>>,
+}
 
 struct Core {
     config: StoreConfig,
@@ -94,25 +134,33 @@ impl TaskStore {
     /// A store without records. Hand its [`TaskStore::driver`] to a kernel before agents act.
     #[must_use]
     pub fn new(config: StoreConfig) -> Self {
-        Self(Arc::new(Core {
+        let core = Core {
             config,
             link: OnceLock::new(),
             tasks: DashMap::new(),
             books: Books::default(),
             taken: DashMap::new(),
-        }))
+        };
+        Self { core: Arc::new(core), rider: None }
+    }
+
+    /// The same store, whose acts carry this deadline, cancellation and metadata (§2.5): what a budget charges as `cost`
+    /// (§3.8) is in the metadata.
+    #[must_use]
+    pub fn riding(&self, rider: Rider) -> Self {
+        Self { rider: Some(Arc::new(rider)), ..self.clone() }
     }
 
     /// The store as a layer of a kernel: its floor rung and its capabilities.
     #[must_use]
     pub fn driver(&self) -> Arc<dyn Driver> {
-        Arc::clone(&self.0) as Arc<dyn Driver>
+        Arc::clone(&self.core) as Arc<dyn Driver>
     }
 
     /// What it was made with.
     #[must_use]
     pub fn config(&self) -> &StoreConfig {
-        &self.0.config
+        &self.core.config
     }
 
     /// Creates a record as the host. Its `rev` is ignored and computed; everything else stays as given. The host's own
@@ -121,7 +169,7 @@ impl TaskStore {
     /// # Errors
     /// If a record of that id is there, or this one is none that patches could have made.
     pub fn create(&self, record: Record) -> Result<Hash, SharedTaskError> {
-        self.0.insert(record, &Sight::host(), &|_| true)
+        self.core.insert(record, &Sight::host(), &|_| true)
     }
 
     /// As [`TaskStore::create`], from a text.
@@ -129,7 +177,7 @@ impl TaskStore {
     /// # Errors
     /// As there, and if the text is no record.
     pub fn create_json(&self, text: &[u8]) -> Result<Hash, SharedTaskError> {
-        self.create(Record::draft(text, &self.0.config.rules.limits)?)
+        self.create(Record::draft(text, &self.core.config.rules.limits)?)
     }
 
     /// Loads a journal as the host: verified, its record is live again and continues chain, numbering and clock (§5.10).
@@ -137,8 +185,8 @@ impl TaskStore {
     /// # Errors
     /// If the journal does not verify, is opaque, or its record is there already; the store is then unchanged.
     pub fn load<R: Read>(&self, input: R) -> Result<TaskId, SharedTaskError> {
-        let (task, _) = journal::load(input, &self.0.config.rules.limits, false)?;
-        self.0.adopt(task)
+        let (task, _) = journal::load(input, &self.core.config.rules.limits, false)?;
+        self.core.adopt(task)
     }
 
     /// As [`TaskStore::load`], for a journal that may have been torn while it was written: everything before the tear is
@@ -147,8 +195,8 @@ impl TaskStore {
     /// # Errors
     /// As there; what is torn before the initial record is whole cannot be loaded.
     pub fn recover<R: Read>(&self, input: R) -> Result<(TaskId, Option<Tear>), SharedTaskError> {
-        let (task, tear) = journal::load(input, &self.0.config.rules.limits, true)?;
-        Ok((self.0.adopt(task)?, tear))
+        let (task, tear) = journal::load(input, &self.core.config.rules.limits, true)?;
+        Ok((self.core.adopt(task)?, tear))
     }
 
     /// Writes the journal of a record as the host: whole, private entries included (§5.10). Record digests are computed
@@ -157,7 +205,7 @@ impl TaskStore {
     /// # Errors
     /// If there is no such record, or `out` fails.
     pub fn journal<W: Write>(&self, task: &TaskId, out: W) -> Result<Digest, SharedTaskError> {
-        let slot = self.0.slot(task).ok_or_else(|| SharedTaskError::Unknown(task.to_string()))?;
+        let slot = self.core.slot(task).ok_or_else(|| SharedTaskError::Unknown(task.to_string()))?;
         let snapshot = slot.lock().task.clone();
         journal::write(&snapshot, out).map_err(|error| JournalError::Write(error).into())
     }
@@ -166,7 +214,7 @@ impl TaskStore {
     /// has no full digest.
     #[must_use]
     pub fn checkpoint(&self, task: &TaskId) -> Option<Checkpoint> {
-        let slot = self.0.slot(task)?;
+        let slot = self.core.slot(task)?;
         let slot = slot.lock();
         Some(Checkpoint {
             task_id: task.clone(),
@@ -178,13 +226,13 @@ impl TaskStore {
     /// A record as the host sees it: whole. A deep copy, linear in it.
     #[must_use]
     pub fn record(&self, task: &TaskId) -> Option<Record> {
-        Some(self.0.slot(task)?.lock().task.record())
+        Some(self.core.slot(task)?.lock().task.record())
     }
 
     /// The number and the digest of a record's current revision.
     #[must_use]
     pub fn revision(&self, task: &TaskId) -> Option<(usize, Hash)> {
-        let slot = self.0.slot(task)?;
+        let slot = self.core.slot(task)?;
         let slot = slot.lock();
         Some((slot.task.number(), slot.task.current().rev.clone()))
     }
@@ -192,7 +240,7 @@ impl TaskStore {
     /// The digest of a record's revision of that number: what `@0`, `@1` … mean in a scenario.
     #[must_use]
     pub fn revision_at(&self, task: &TaskId, number: usize) -> Option<Hash> {
-        let slot = self.0.slot(task)?;
+        let slot = self.core.slot(task)?;
         let slot = slot.lock();
         slot.task.revision(number).map(|revision| revision.rev.clone())
     }
@@ -200,7 +248,7 @@ impl TaskStore {
     /// The ids of all records, in order.
     #[must_use]
     pub fn tasks(&self) -> Vec<TaskId> {
-        let mut ids: Vec<TaskId> = self.0.tasks.iter().map(|entry| entry.key().clone()).collect();
+        let mut ids: Vec<TaskId> = self.core.tasks.iter().map(|entry| entry.key().clone()).collect();
         ids.sort_unstable();
         ids
     }

@@ -31,6 +31,8 @@ pub(crate) struct Revision {
     pub(crate) event: Option<Arc<TaskEvent>>,
     /// The digest of that event.
     pub(crate) event_digest: Option<Digest>,
+    /// Unknown members of the journal's entry for it, kept.
+    pub(crate) entry_rest: Vec<Member>,
 }
 
 /// A record and its whole history. Memory per accepted append is proportional to the entry.
@@ -38,6 +40,8 @@ pub(crate) struct Revision {
 pub(crate) struct Task {
     pub(crate) id: TaskId,
     pub(crate) rest: Vec<Member>,
+    /// Unknown members of the journal it was loaded from, kept.
+    pub(crate) journal_rest: Vec<Member>,
     /// Which empty lists are written `null`: artifacts, notes, decisions.
     pub(crate) nulls: [bool; 3],
     pub(crate) artifacts: Vec<Arc<ArtifactEntry>>,
@@ -149,10 +153,12 @@ impl Task {
             updated_at: record.updated_at,
             event: None,
             event_digest: None,
+            entry_rest: Vec::new(),
         });
         let mut task = Self {
             id: record.task_id,
             rest: record.rest,
+            journal_rest: Vec::new(),
             nulls,
             artifacts,
             notes,
@@ -262,6 +268,7 @@ impl Task {
             updated_at,
             event: None,
             event_digest: None,
+            entry_rest: Vec::new(),
         };
         let prefix = self.prefix.extended(self, &revision, &change);
         let digest = prefix.finish(self, &revision);
@@ -273,7 +280,7 @@ impl Task {
     /// Makes a prepared change the current revision, with its event. The only way a task advances.
     pub(crate) fn commit(&mut self, prepared: Prepared, event: TaskEvent) -> &Arc<Revision> {
         let digest = event.digest();
-        self.commit_as(prepared, event, digest)
+        self.commit_as(prepared, event, digest, Vec::new())
     }
 
     pub(crate) fn commit_as(
@@ -281,6 +288,7 @@ impl Task {
         prepared: Prepared,
         event: TaskEvent,
         digest: Digest,
+        entry_rest: Vec<Member>,
     ) -> &Arc<Revision> {
         let Prepared { change, mut revision, prefix, bytes, clock, .. } = prepared;
         let number = self.number() + 1;
@@ -307,6 +315,7 @@ impl Task {
         }
         revision.event = Some(Arc::new(event));
         revision.event_digest = Some(digest);
+        revision.entry_rest = entry_rest;
         self.index.insert(revision.rev.clone(), number);
         self.prefix = prefix;
         self.bytes = bytes;

@@ -35,11 +35,18 @@ pub(super) struct Comparison {
     pub(super) subject: &'static str,
     /// What it is compared with.
     pub(super) rival: Option<&'static str>,
+    /// The least that could do it, set beside it: a prototype without most of the features.
+    pub(super) floor: Option<&'static str>,
     pub(super) measure: Measure,
     pub(super) bound: Bound,
 }
 
 impl Comparison {
+    /// With the benchmark `floor` of the group beside it.
+    pub(super) const fn beside_floor(self) -> Self {
+        Self { floor: Some("floor"), ..self }
+    }
+
     /// The measured value.
     pub(super) fn value(&self, subject: Span, rival: Span) -> Span {
         match self.measure {
@@ -129,7 +136,7 @@ impl Row {
     ) -> Comparison {
         let Row { row, what, bench: Bench { package, bench }, group } = self;
         let rival = Some(rival);
-        Comparison { row, what, package, bench, group, subject, rival, measure, bound }
+        Comparison { row, what, package, bench, group, subject, rival, floor: None, measure, bound }
     }
 }
 
@@ -146,7 +153,7 @@ mod tests {
             group: "",
             subject: "",
             rival: None,
-
+            floor: None,
             measure,
             bound,
         }

@@ -12,12 +12,17 @@ use serde::Serialize;
 use self::{
     comparison::Comparison,
     estimates::{Estimates, Span},
-    rows::{LAST, PINNED, Pinned, ROWS},
+    rows::{LAST, ROWS, WEIGHED, Weighed, Weight},
 };
-use crate::{cargo, error::TaskError, out, repo::Repo};
+use crate::{cargo, error::TaskError, measure::Scales, out, repo::Repo};
 
 /// Where the whole of it is written.
 const REPORT: &str = "target/bench-report.json";
+
+/// Seconds of each benchmark in each round. Short ones and several rounds set subject and rival beside each other in time, which
+/// long ones of one after the other do not.
+const WARM_UP: &str = "1";
+const MEASUREMENT: &str = "3";
 
 /// What to measure.
 #[derive(Clone, Debug, clap::Args)]
@@ -27,8 +32,8 @@ pub(crate) struct Options {
     /// Compare what was measured before, and measure nothing
     #[arg(long, conflicts_with = "rounds")]
     no_run: bool,
-    /// Measure so many times, and take the median of the ratios
-    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=99))]
+    /// Measure so many times, subject and rival in turn, and take the median of the ratios
+    #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=99))]
     rounds: u32,
 }
 
@@ -52,6 +57,8 @@ struct Measured {
     target: String,
     /// Of the medians, with the span that their confidence intervals leave.
     measured: Option<Span>,
+    /// The same of the floor, where there is one.
+    floor: Option<Span>,
     /// Whether the target lies inside that span, so that another run may answer otherwise.
     close: bool,
     outcome: Outcome,
@@ -82,12 +89,18 @@ pub(crate) fn run(repo: &Repo, options: &Options) -> Result<bool, TaskError> {
         .iter()
         .enumerate()
         .map(|(index, comparison)| {
-            let spans: Vec<Span> = rounds.iter().filter_map(|round| *round.get(index)?).collect();
-            judge(comparison, Span::middle(&spans))
+            let of = |pick: fn(&Ratios) -> Option<Span>| {
+                let spans: Vec<Span> = rounds.iter().filter_map(|round| pick(round.get(index)?)).collect();
+                Span::middle(&spans)
+            };
+            judge(comparison, of(|ratios| ratios.subject), of(|ratios| ratios.floor))
         })
         .collect();
-    for pinned in PINNED.iter().filter(|pinned| asked(&pinned.row)) {
-        results.push(hold(repo, pinned, options.no_run)?);
+    if WEIGHED.iter().any(|weighed| asked(&weighed.row)) && !options.no_run {
+        let scales = Scales::new(repo)?;
+        for weighed in WEIGHED.iter().filter(|weighed| asked(&weighed.row)) {
+            results.push(weigh(&scales, weighed)?);
+        }
     }
     let bare = (1..=LAST).filter(asked).filter(|row| !results.iter().any(|result| result.row == *row));
     let bare: Vec<Measured> = bare.map(unmeasured).collect();
@@ -109,9 +122,9 @@ fn measure(repo: &Repo, wanted: &[&Comparison]) -> Result<Vec<&'static str>, Tas
     let mut failed = Vec::new();
     for (package, bench, group) in groups {
         let filter = format!("^{group}/");
-        let arguments =
-            ["bench", "--quiet", "--locked", "--package", package, "--bench", bench, "--", &filter];
-        if !command(repo, &arguments)? {
+        let cargo = ["bench", "--quiet", "--locked", "--package", package, "--bench", bench, "--"];
+        let criterion = ["--warm-up-time", WARM_UP, "--measurement-time", MEASUREMENT, &filter];
+        if !command(repo, &[&cargo[..], &criterion].concat())? {
             failed.push(group);
         }
     }
@@ -134,25 +147,32 @@ fn command(repo: &Repo, arguments: &[&str]) -> Result<bool, TaskError> {
     Ok(status.success())
 }
 
-/// Runs a test that holds a target.
-fn hold(repo: &Repo, pinned: &Pinned, no_run: bool) -> Result<Measured, TaskError> {
-    let Pinned { row, what, target, package, test } = *pinned;
-    let arguments =
-        ["test", "--quiet", "--locked", "--package", package, "--test", "it", "--", "--exact", test];
-    let mut outcome = Outcome::Missing;
-    if !no_run {
-        let arguments = arguments.map(str::to_owned);
-        out::line(&cargo::shown(&cargo::cargo(), &arguments))?;
-        let output = cargo::output(&cargo::cargo(), &arguments, repo.root())?;
-        // A name that no test has would pass as well.
-        let ran = String::from_utf8_lossy(&output.stdout).contains(" 1 passed;");
-        outcome = match (ran, output.status.success()) {
-            (true, true) => Outcome::Ok,
-            (false, true) => Outcome::Missing,
-            (_, false) => Outcome::Short,
-        };
-    }
-    Ok(Measured { row, what, target: target.to_owned(), measured: None, close: false, outcome })
+/// Weighs, and sets it beside its target.
+fn weigh(scales: &Scales<'_>, weighed: &Weighed) -> Result<Measured, TaskError> {
+    let Weighed { row, what, weight, at_most } = *weighed;
+    let bytes = match weight {
+        Weight::Thing(thing) => scales.weigh(thing)?,
+        Weight::Verifying => scales.verify()?.resident,
+    };
+    let mebibytes = bytes / f64::from(1 << 20);
+    let outcome = if mebibytes <= at_most { Outcome::Ok } else { Outcome::Short };
+    let measured = Some(Span::exactly(mebibytes));
+    Ok(Measured {
+        row,
+        what,
+        target: format!("≤ {at_most} MiB"),
+        measured,
+        floor: None,
+        close: false,
+        outcome,
+    })
+}
+
+/// A subject over its rival, and the floor over it.
+#[derive(Clone, Copy, Debug, Default)]
+struct Ratios {
+    subject: Option<Span>,
+    floor: Option<Span>,
 }
 
 /// What was measured of each comparison.
@@ -160,24 +180,26 @@ fn read(
     wanted: &[&Comparison],
     estimates: &Estimates<'_>,
     failed: &[&str],
-) -> Result<Vec<Option<Span>>, TaskError> {
+) -> Result<Vec<Ratios>, TaskError> {
     let one = |comparison: &&Comparison| {
         // What is there is of a run before this one.
         if failed.contains(&comparison.group) {
-            return Ok(None);
+            return Ok(Ratios::default());
         }
-        let subject = estimates.median(comparison.group, comparison.subject)?;
         let rival = match comparison.rival {
             Some(rival) => estimates.median(comparison.group, rival)?,
             None => Some(Span::exactly(1.0)),
         };
-        Ok(subject.zip(rival).map(|(subject, rival)| comparison.value(subject, rival)))
+        let against = |bench: Option<Span>| bench.zip(rival).map(|(it, rival)| comparison.value(it, rival));
+        let floor = comparison.floor.map(|floor| estimates.median(comparison.group, floor)).transpose()?;
+        let subject = estimates.median(comparison.group, comparison.subject)?;
+        Ok(Ratios { subject: against(subject), floor: against(floor.flatten()) })
     };
     wanted.iter().map(one).collect()
 }
 
 /// Sets one comparison beside its target.
-fn judge(comparison: &Comparison, measured: Option<Span>) -> Measured {
+fn judge(comparison: &Comparison, measured: Option<Span>, floor: Option<Span>) -> Measured {
     let outcome = match measured {
         None => Outcome::Missing,
         Some(measured) if comparison.met(measured.median) => Outcome::Ok,
@@ -190,6 +212,7 @@ fn judge(comparison: &Comparison, measured: Option<Span>) -> Measured {
         what: comparison.what,
         target: comparison.target(),
         measured,
+        floor,
         close,
         outcome,
     }
@@ -198,12 +221,12 @@ fn judge(comparison: &Comparison, measured: Option<Span>) -> Measured {
 /// A row that no benchmark measures.
 fn unmeasured(row: u32) -> Measured {
     let (what, target) = ("no benchmark of this row", String::new());
-    Measured { row, what, target, measured: None, close: false, outcome: Outcome::Missing }
+    Measured { row, what, target, measured: None, floor: None, close: false, outcome: Outcome::Missing }
 }
 
 fn print(results: &[Measured]) -> Result<(), TaskError> {
     let mut rows =
-        vec![["row", "target", "measured", "spread", "outcome", "what"].map(str::to_owned).to_vec()];
+        vec![["row", "target", "measured", "spread", "floor", "outcome", "what"].map(str::to_owned).to_vec()];
     rows.extend(results.iter().map(|result| {
         let (measured, spread) = result.measured.map_or_else(
             || ("-".to_owned(), String::new()),
@@ -215,7 +238,9 @@ fn print(results: &[Measured]) -> Result<(), TaskError> {
             Outcome::Missing => "not measured",
         };
         let outcome = if result.close { format!("{outcome} (close)") } else { outcome.to_owned() };
-        vec![result.row.to_string(), result.target.clone(), measured, spread, outcome, result.what.to_owned()]
+        let floor = result.floor.map_or_else(String::new, |span| format!("{:.3}", span.median));
+        let (row, target) = (result.row.to_string(), result.target.clone());
+        vec![row, target, measured, spread, floor, outcome, result.what.to_owned()]
     }));
     out::line("")?;
     out::table(&rows)

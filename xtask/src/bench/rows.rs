@@ -27,11 +27,20 @@ pub(super) const ROWS: &[Comparison] = &[
     DECIDE.row(3, "decide on 2 threads", "row3_threads").carries("threads_2", "threads_1", 2.0, 1.8),
     CHANNELS.row(4, "send without the capability", "row4_refusals").costs("no_capability", "decide_1", 1.5),
     CHANNELS.row(4, "send of a private body", "row4_refusals").costs("private_body", "decide_1", 1.5),
-    CHANNELS.row(5, "send and try_recv", "row5_send_try_recv").costs("gated", "tokio", 0.95),
-    CHANNELS.row(6, "ping-pong, one thread", "row6_ping_pong_current").costs("gated", "tokio", 0.85),
-    CHANNELS.row(6, "ping-pong, 2 workers", "row6_ping_pong_workers").costs("gated", "tokio", 0.85),
-    CHANNELS.row(7, "4 senders, capacity 1,024", "row7_fan_in_1024").costs("gated", "tokio", 0.75),
-    CHANNELS.row(7, "4 senders, capacity 64", "row7_fan_in_64").costs("gated", "tokio", 1.05),
+    CHANNELS.row(5, "send and try_recv", "row5_send_try_recv").costs("gated", "tokio", 0.95).beside_floor(),
+    CHANNELS
+        .row(6, "ping-pong, one thread", "row6_ping_pong_current")
+        .costs("gated", "tokio", 0.85)
+        .beside_floor(),
+    CHANNELS
+        .row(6, "ping-pong, 2 workers", "row6_ping_pong_workers")
+        .costs("gated", "tokio", 0.85)
+        .beside_floor(),
+    CHANNELS
+        .row(7, "4 senders, capacity 1,024", "row7_fan_in_1024")
+        .costs("gated", "tokio", 0.75)
+        .beside_floor(),
+    CHANNELS.row(7, "4 senders, capacity 64", "row7_fan_in_64").costs("gated", "tokio", 1.05).beside_floor(),
     CHANNELS.row(8, "send by key, 1,000 channels", "row8_by_key").costs("by_key", "cached", 1.2),
     CHANNELS.row(9, "1,000 idle, one thread", "row9_idle_receivers_current").costs(
         "idle/1000",
@@ -39,9 +48,18 @@ pub(super) const ROWS: &[Comparison] = &[
         1.1,
     ),
     CHANNELS.row(9, "1,000 idle, 2 workers", "row9_idle_receivers_workers").costs("idle/1000", "idle/0", 1.1),
-    CHANNELS.row(10, "publish and drain, 100 subscribers", "row10_publish").costs("gated", "tokio", 0.9),
-    CHANNELS.row(11, "request, one thread", "row11_request_reply_current").costs("gated", "tokio", 0.9),
-    CHANNELS.row(11, "request, 2 workers", "row11_request_reply_workers").costs("gated", "tokio", 0.9),
+    CHANNELS
+        .row(10, "publish and drain, 100 subscribers", "row10_publish")
+        .costs("gated", "tokio", 0.9)
+        .beside_floor(),
+    CHANNELS
+        .row(11, "request, one thread", "row11_request_reply_current")
+        .costs("gated", "tokio", 0.9)
+        .beside_floor(),
+    CHANNELS
+        .row(11, "request, 2 workers", "row11_request_reply_workers")
+        .costs("gated", "tokio", 0.9)
+        .beside_floor(),
     POLICY.row(12, "policy of 10 rules", "row12_policy").costs("rules_10", "one_rung", 4.0),
     POLICY.row(12, "and 1,000 for other tools", "row12_policy").costs("elsewhere_1000", "rules_10", 1.1),
     RECORD.row(13, "append at 10,000 notes", "record_append").costs("note/10000", "note/10", 2.0),
@@ -67,33 +85,34 @@ pub(super) const ROWS: &[Comparison] = &[
     START.row(19, "start to the first verdict", "row19_start").takes("first_verdict", 1e6, "ms", 20.0),
 ];
 
-/// A target that a test holds, because it is about memory and not about time.
+/// A row that is about memory: weighed by `cargo xtask memory`'s program, and held by a test as well.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Pinned {
+pub(super) struct Weighed {
     pub(super) row: u32,
     pub(super) what: &'static str,
-    pub(super) target: &'static str,
-    pub(super) package: &'static str,
-    /// Its whole name in `tests/it`.
-    pub(super) test: &'static str,
+    pub(super) weight: Weight,
+    /// In MiB.
+    pub(super) at_most: f64,
 }
 
-/// Every target that a test holds, by row.
-pub(super) const PINNED: &[Pinned] = &[
-    Pinned {
+/// What is weighed.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Weight {
+    /// What a thing keeps alive.
+    Thing(&'static str),
+    /// What a process that verifies a large journal has resident.
+    Verifying,
+}
+
+/// Every row about memory.
+pub(super) const WEIGHED: &[Weighed] = &[
+    Weighed {
         row: 14,
         what: "live memory after 2,000 notes",
-        target: "≤ 8 MiB",
-        package: "fak-sharedtask",
-        test: "memory::two_thousand_notes_keep_less_than_eight_mebibytes_alive",
+        weight: Weight::Thing("2000-notes"),
+        at_most: 8.0,
     },
-    Pinned {
-        row: 16,
-        what: "verifying holds one record at a time",
-        target: "≤ 64 MiB",
-        package: "fak-sharedtask",
-        test: "memory::verifying_holds_one_record_at_a_time",
-    },
+    Weighed { row: 16, what: "peak of verifying it, resident", weight: Weight::Verifying, at_most: 64.0 },
 ];
 
 #[cfg(test)]

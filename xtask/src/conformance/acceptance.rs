@@ -1,5 +1,5 @@
 //! The acceptance table: what the project promises, the artefact that keeps the promise, and the command that shows it. The
-//! command is run.
+//! command is run; each promise is listed in docs/acceptance.md.
 
 use serde::Serialize;
 
@@ -10,6 +10,9 @@ use crate::{
     repo::Repo,
     report::Report,
 };
+
+/// Where they are listed for people, with commands that the check of the documents runs.
+const FILE: &str = "docs/acceptance.md";
 
 /// One promise.
 struct Promise {
@@ -106,7 +109,15 @@ pub(super) fn check(
     report: &mut Report,
 ) -> Result<Vec<Row>, TaskError> {
     let mut rows = Vec::new();
+    let document = repo.text_if_there(&repo.path(FILE))?;
+    if document.is_none() {
+        report.missing(FILE);
+    }
     for promise in PROMISES {
+        let row = format!("| {} |", promise.what);
+        if document.as_ref().is_some_and(|text| !text.contains(&row)) {
+            report.finding(FILE, format!("does not list \"{}\"", promise.what), "list it with its witness");
+        }
         let absent: Vec<&str> =
             promise.artefacts.iter().copied().filter(|artefact| !repo.path(artefact).exists()).collect();
         for artefact in &absent {

@@ -1,8 +1,16 @@
-//! The documents keep their word: each JSON block is JSON, and valid if it declares a schema; each TOML block is TOML, and valid
-//! if it is a policy; each shell block marked `sh run` runs; each link to a file leads to one. Rust blocks are compiled by
-//! `cargo test --doc`.
+//! The documents keep their word: each JSON block is JSON, valid if it declares a schema, and holds if it is a scenario; each TOML
+//! block is TOML, and valid if it is a policy; each shell block runs, but for those that only build, test or check this
+//! project with cargo; each link to a file leads to one. Rust blocks are compiled by `cargo test --doc`.
+//!
+//! A block with a file's name after its language (`json mine.json`) is there for the shell blocks of its document, which then
+//! run beside it; otherwise they run at the root.
 
-use std::path::Path;
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+use fak_scenario::{Performance, Reach, Scenario};
 
 use serde_json::Value;
 
@@ -46,7 +54,9 @@ pub(super) fn check(repo: &Repo, fak: Option<&Program>, report: &mut Report) -> 
     for path in &files {
         let file = repo.show(path);
         let text = repo.text(path)?;
-        for block in blocks(&text) {
+        let blocks = blocks(&text);
+        let folder = laid_out(repo, &file, &blocks)?;
+        for block in blocks {
             let place = format!("{file}:{}", block.line);
             match block.info.split_whitespace().collect::<Vec<_>>().as_slice() {
                 ["json", ..] => {
@@ -59,8 +69,9 @@ pub(super) fn check(repo: &Repo, fak: Option<&Program>, report: &mut Report) -> 
                 }
                 ["sh", "run"] => {
                     ran += 1;
-                    run(repo, fak, &place, &block.text, report)?;
+                    run(&folder, fak, &place, &block.text, report)?;
                 }
+                ["sh"] => only_cargo(&place, &block.text, report),
                 _ => {}
             }
         }
@@ -89,14 +100,59 @@ fn judge_json(place: &str, text: &str, schemas: &Schemas, report: &mut Report) -
         report.finding(place, "declares a schema that is not in schemas/", "name one that is");
         return false;
     };
-    for fault in schema.faults(&value) {
+    let faults = schema.faults(&value);
+    for fault in &faults {
         report.finding(
             place,
             format!("at \"{}\": {}", fault.path, fault.message),
             format!("make it valid: {}", schema.file),
         );
     }
+    if faults.is_empty() && value.get("schema").and_then(Value::as_str) == Some("fak.scenario.v1") {
+        let performed = Scenario::parse(text.as_bytes(), Path::new(place), Reach::Folder)
+            .and_then(|scenario| scenario.perform(&Performance::default()));
+        match performed {
+            Ok(report) if report.held() => {}
+            Ok(_) => {
+                report.finding(place, "is a scenario that does not hold", "see what `fak run` says of it")
+            }
+            Err(error) => report.finding(place, error.to_string(), "mend the scenario"),
+        }
+    }
     true
+}
+
+/// Where the shell blocks of a document run: in a folder with its named blocks, or at the root if it has none.
+fn laid_out(repo: &Repo, file: &str, blocks: &[Block]) -> Result<PathBuf, TaskError> {
+    let named: Vec<(&str, &str)> = blocks
+        .iter()
+        .filter_map(|block| Some((block.info.split_whitespace().nth(1)?, &*block.text)))
+        .filter(|(name, _)| name.contains('.') && !name.contains('/'))
+        .collect();
+    if named.is_empty() {
+        return Ok(repo.root().to_owned());
+    }
+    let folder = repo.path("target/conformance/documents").join(file.replace('/', "-"));
+    let failed = |source| TaskError::Io { verb: "write", path: folder.clone(), source };
+    fs::create_dir_all(&folder).map_err(failed)?;
+    for (name, text) in named {
+        fs::write(folder.join(name), text).map_err(failed)?;
+    }
+    Ok(folder)
+}
+
+/// A block that is not run has nothing but cargo's own work in it, and the tasks it names are there.
+fn only_cargo(place: &str, text: &str, report: &mut Report) {
+    for line in text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#')) {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        match words.as_slice() {
+            ["cargo", "xtask", task, ..] if !crate::tasks().contains(&(*task).to_owned()) => {
+                report.finding(place, format!("there is no task \"{task}\""), "name one that is there");
+            }
+            ["cargo", ..] | ["bash", ".ci/run", ..] => {}
+            _ => report.finding(place, format!("is not run: {line}"), "mark the block `sh run`"),
+        }
+    }
 }
 
 /// Whether a block is a policy; if so it is held to the schema of policies.
@@ -121,9 +177,9 @@ fn judge_toml(place: &str, text: &str, schemas: &Schemas, report: &mut Report) -
     true
 }
 
-/// Runs a shell block at the root, with the `fak` that was built before everything else of that name.
+/// Runs a shell block, with the `fak` that was built before everything else of that name.
 fn run(
-    repo: &Repo,
+    folder: &Path,
     fak: Option<&Program>,
     place: &str,
     text: &str,
@@ -135,7 +191,7 @@ fn run(
     }
     script.push_str(text);
     let arguments = ["-euo", "pipefail", "-c", &script].map(str::to_owned);
-    let output = cargo::output(Path::new("bash"), &arguments, repo.root())?;
+    let output = cargo::output(Path::new("bash"), &arguments, folder)?;
     if !output.status.success() {
         let stderr = String::from_utf8_lossy(&output.stderr);
         let said = stderr.lines().last().unwrap_or_default();
@@ -217,6 +273,19 @@ mod tests {
         let shown: Vec<_> =
             found.iter().map(|block| (block.info.as_str(), block.line, block.text.as_str())).collect();
         assert_eq!(shown, [("json", 2, "{}\n"), ("md", 5, "```sh run\n```\n"), ("sh run", 9, "x\ny\n")]);
+    }
+
+    #[test]
+    fn what_is_not_run_is_cargos_own_work() {
+        let mut report = Report::new("x");
+        only_cargo(
+            "a.md:1",
+            "# why\ncargo test  # the tests\ncargo xtask tidy\n\nbash .ci/run\n",
+            &mut report,
+        );
+        assert!(report.findings.is_empty(), "{:?}", report.findings);
+        only_cargo("a.md:1", "fak demo\ncargo xtask tidi\n", &mut report);
+        assert_eq!(report.findings.len(), 2);
     }
 
     #[test]

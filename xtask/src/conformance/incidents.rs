@@ -12,7 +12,7 @@ use super::{
 use crate::{error::TaskError, repo::Repo, report::Report};
 
 /// Where they are listed.
-const FILE: &str = "docs/incidents.md";
+pub(super) const FILE: &str = "docs/incidents.md";
 
 /// Incidents are numbered from 1 to this.
 const LAST: u32 = 32;
@@ -83,7 +83,7 @@ fn shown(id: u32) -> String {
 }
 
 /// The incident a scenario's file is named after.
-fn named(file: &str) -> Option<u32> {
+pub(super) fn named(file: &str) -> Option<u32> {
     let digits = file.strip_prefix('i')?.split('-').next()?;
     (digits.len() == 2).then(|| digits.parse().ok()).flatten()
 }

@@ -12,12 +12,14 @@ mod peer;
 mod scenarios;
 mod table;
 mod tests;
+mod witnesses;
 
 use std::path::PathBuf;
 
 use serde::Serialize;
 
 use crate::{
+    api,
     cargo::{self, Place, Program},
     error::TaskError,
     examples, fixtures, layering, out,
@@ -25,6 +27,8 @@ use crate::{
     report::{Report, Status},
     schemas, tidy,
 };
+
+pub(crate) use self::witnesses::run as write_witnesses;
 
 /// Where the whole of it is written.
 const REPORT: &str = "target/conformance/report.json";
@@ -51,6 +55,7 @@ struct Whole {
 pub(crate) fn run(repo: &Repo, options: &Options) -> Result<bool, TaskError> {
     let mut checks =
         vec![layering::check(repo)?, tidy::check(repo)?, schemas::check(repo)?, fixtures::check(repo)?];
+    checks.push(api::check(repo, &api::Options::default())?);
     checks.push(examples::check(repo, &examples::Options::default())?);
 
     let mut report = Report::new("scenarios");
@@ -110,6 +115,7 @@ fn clauses(
     let clauses = clauses::clauses(&text, report);
     let rows = table::build(&clauses, checks, scenarios, citing, tests, report);
     table::check_citations(repo, &clauses, report)?;
+    witnesses::check(repo, citing, report)?;
     let covered = rows.iter().filter(|row| row.covered()).count();
     report.fact(format!(
         "{covered} of {} clauses have a witness; {} tests in all",

@@ -30,6 +30,18 @@ pub(super) struct Citing {
     pub(super) incidents: Vec<u32>,
 }
 
+impl Citing {
+    /// The file it stands in, relative to the root.
+    pub(super) fn file(&self) -> &str {
+        self.place.rsplit_once(':').map_or(&*self.place, |(file, _)| file)
+    }
+
+    /// Its name, without the modules.
+    pub(super) fn function(&self) -> &str {
+        &self.at.function
+    }
+}
+
 /// Where a test function stands.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Site {

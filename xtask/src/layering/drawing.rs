@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::table::{TABLE, place};
+use super::table::{OUTSIDE, TABLE, place};
 use crate::report::Report;
 
 /// Where the layers are drawn, in the first Mermaid graph.
@@ -55,7 +55,7 @@ pub(super) fn check(text: &str, report: &mut Report) {
     }
     for absent in TABLE
         .iter()
-        .filter(|row| row.name != "xtask" && !drawing.nodes.values().any(|(name, _)| name == row.name))
+        .filter(|row| row.layer < OUTSIDE && !drawing.nodes.values().any(|(name, _)| name == row.name))
     {
         report.finding(FILE, format!("does not draw {}", absent.name), FIX);
     }

@@ -15,6 +15,9 @@ pub(crate) struct Place {
 /// The crate that tests of the layers beside and above it may use to have a kernel.
 pub(crate) const KERNEL: &str = "fak-adjudicate";
 
+/// Where the tools of the workspace stand: above every layer, and not drawn.
+pub(crate) const OUTSIDE: u8 = 5;
+
 /// Every crate of the workspace.
 pub(crate) const TABLE: &[Place] = &[
     Place { name: "fak-abi", layer: 0, may_use: &[] },
@@ -25,9 +28,10 @@ pub(crate) const TABLE: &[Place] = &[
     Place { name: "fak-agenttopo", layer: 2, may_use: &["fak-abi", "fak-comm"] },
     Place { name: "fak-scenario", layer: 3, may_use: BELOW_SCENARIO },
     Place { name: "fak-cli", layer: 4, may_use: BELOW_CLI },
+    Place { name: "measure", layer: OUTSIDE, may_use: BELOW_SCENARIO },
     Place {
         name: "xtask",
-        layer: 5,
+        layer: OUTSIDE,
         may_use: &[
             "fak-abi",
             "fak-adjudicate",
@@ -57,6 +61,8 @@ const BELOW_CLI: &[&str] = &[
 pub(crate) const RESERVED: &[(&str, &[&str])] = &[
     ("jsonschema", &["xtask"]),
     ("cargo_metadata", &["xtask"]),
+    ("syn", &["xtask"]),
+    ("prettyplease", &["xtask"]),
     ("clap", &["fak-cli", "xtask"]),
     ("indicatif", &["fak-cli"]),
 ];

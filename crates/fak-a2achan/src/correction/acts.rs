@@ -23,7 +23,7 @@ use crate::recv::Incoming;
 use crate::send::{refusal, refusal_of};
 use crate::sites;
 
-/// What an attempt to correct came to.
+/// What an attempt to correct came to (§4.9).
 #[derive(Debug, Clone)]
 #[must_use]
 pub struct CorrectionReceipt {
@@ -35,7 +35,7 @@ pub struct CorrectionReceipt {
     pub audit: CorrectionAudit,
 }
 
-/// A correction that its worker received and found valid.
+/// A correction that its worker received and found valid (§4.9).
 #[derive(Debug)]
 pub struct ReceivedCorrection {
     /// What it says.
@@ -44,7 +44,7 @@ pub struct ReceivedCorrection {
     pub message: Message,
 }
 
-/// What an acknowledgement came to.
+/// What an acknowledgement came to (§4.9).
 #[derive(Debug, Clone)]
 #[must_use]
 pub struct AckReceipt {
@@ -54,7 +54,7 @@ pub struct AckReceipt {
     pub seq: u64,
 }
 
-/// What an orchestrator observes of its correction. Allowed only if it was acknowledged *and* is
+/// What an orchestrator observes of its correction (§4.9). Allowed only if it was acknowledged *and* is
 /// reflected in the worker's next action.
 #[derive(Debug, Clone)]
 #[must_use]

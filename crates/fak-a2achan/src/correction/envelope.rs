@@ -9,7 +9,39 @@ use fak_abi::{
 /// The most bytes a correction's text may have. A request may lower it, never raise it (§4.9).
 pub const MAX_CORRECTION_BYTES: u64 = 1_024;
 
-/// A worker's statement of what it is doing: `fak.a2a.worker-status.v1`.
+/// A worker's statement of what it is doing: `fak.a2a.worker-status.v1` (§4.9).
+///
+/// ```
+/// # use fak_a2achan::{Bus, BusConfig};
+/// # use fak_abi::{Capability::*, ChannelKey, Id, Locale, PrincipalSpec, ShareScope};
+/// # use fak_adjudicate::Kernel;
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let bus = Bus::new(BusConfig::default())?;
+/// # let kernel = Kernel::builder().driver(bus.driver()).build()?;
+/// # let attach = |name: &str| -> Result<_, Box<dyn std::error::Error>> {
+/// #     let spec = PrincipalSpec::agent(Id::new(name)?).fleet(Id::new("crew")?);
+/// #     Ok(kernel.attach(spec.caps([A2aSend, A2aRecv, RefWiden]))?)
+/// # };
+/// # let (alpha, bravo) = (attach("alpha")?, attach("bravo")?);
+/// # let work = ChannelKey::new(Locale::InKernel, "work")?;
+/// # let order = alpha.widen(&alpha.mint("build"), ShareScope::Fleet).allowed().ok_or("refused")?;
+/// use fak_a2achan::{CorrectionRequest, WorkerStatus};
+///
+/// let status = WorkerStatus {
+///     worker_id: "bravo".into(), issue: 7, task_id: String::new(), lane: "docs".into(),
+///     live: true, seq: 1, last_action: "writing chapter 2".into(),
+/// };
+/// assert!(bus.endpoint(&bravo).post_status(&status).verdict.is_allow());
+/// // A correction cites the status it answers; one that has moved on is not steered by it (I02).
+/// let request = CorrectionRequest {
+///     orchestrator_id: "alpha".into(), worker_id: "bravo".into(), issue: 7, task_id: String::new(),
+///     lane: "docs".into(), message: "stop after this chapter".into(),
+///     status_digest: status.digest().to_string(), max_bytes: None,
+/// };
+/// assert!(bus.endpoint(&alpha).correct(&request).verdict.is_allow());
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct WorkerStatus {
     /// The worker: the id of the principal that posts it.
@@ -28,7 +60,7 @@ pub struct WorkerStatus {
     pub last_action: String,
 }
 
-/// What an orchestrator asks for.
+/// What an orchestrator asks for (§4.9).
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct CorrectionRequest {
     /// The orchestrator: the id of the principal that asks.
@@ -49,7 +81,7 @@ pub struct CorrectionRequest {
     pub max_bytes: Option<u64>,
 }
 
-/// A correction on its way: `fak.a2a.correction.v1`.
+/// A correction on its way: `fak.a2a.correction.v1` (§4.9).
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Correction {
     /// `corr_` and 16 hexadecimal digits, a function of everything else.
@@ -72,7 +104,7 @@ pub struct Correction {
     pub max_bytes: u64,
 }
 
-/// What a corrected worker does next.
+/// What a corrected worker does next (§4.9).
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct NextAction {
     /// The worker.
@@ -91,7 +123,7 @@ pub struct NextAction {
     pub summary: String,
 }
 
-/// A worker's acknowledgement: `fak.a2a.correction-ack.v1`.
+/// A worker's acknowledgement: `fak.a2a.correction-ack.v1` (§4.9).
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct CorrectionAck {
     /// What is acknowledged.
@@ -106,7 +138,7 @@ pub struct CorrectionAck {
     pub next_action: NextAction,
 }
 
-/// The audit row that every attempt to correct yields: `fak.a2a.correction-audit.v1`.
+/// The audit row that every attempt to correct yields: `fak.a2a.correction-audit.v1` (§4.9).
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct CorrectionAudit {
     /// The correction; empty if none was made.

@@ -3,16 +3,18 @@
 
 use std::sync::Arc;
 
-use fak_abi::{Act, Address, Digest, Peer, Principal, Reason, ShareScope, Taint, ToolCall, Verdict};
+use fak_abi::{Act, Address, Digest, Domains, Peer, Reason, ShareScope, Taint, ToolCall, Verdict};
 
 use super::envelope::WorkerStatus;
 use crate::core::STATUS;
 use crate::driver::act_only_key;
 use crate::endpoint::Endpoint;
+use crate::route::Route;
 use crate::send::refusal;
 use crate::sites;
+use crate::topic::Topic;
 
-/// What posting a status came to.
+/// What posting a status came to (§4.9).
 #[derive(Debug, Clone)]
 #[must_use]
 pub struct PostedStatus {
@@ -70,21 +72,42 @@ impl Endpoint {
         if let Some((reason, site)) = refused {
             return self.refuse(permit, refusal(reason, site));
         }
+        // Reserved before the status is posted: its copies are as much queued as any (§4.12).
+        let listed = self.core().topic(&key);
+        let body_of = |body| permit.transformed().unwrap_or(body).len();
+        let mut routes = Vec::new();
+        for bytes in listed.iter().flat_map(|_| bodies.iter().map(body_of)) {
+            let reserve = |listed: &Arc<Topic>| listed.reserve(self.account()?, bytes);
+            match listed.as_ref().and_then(reserve) {
+                Some(route) => routes.push((route, bytes)),
+                None => {
+                    give_back(routes);
+                    return self.refuse(permit, refusal(Reason::RateLimited, sites::BYTES));
+                }
+            }
+        }
         let cleared = match self.charge(permit) {
             Ok(cleared) => cleared,
-            Err(verdict) => return verdict,
+            Err(verdict) => {
+                give_back(routes);
+                return verdict;
+            }
         };
         if !self.core().book.lock().post(me, status.clone(), digest) {
+            give_back(routes);
             return self.revoke(cleared, refusal(Reason::Malformed, sites::STATUS_STALE));
         }
         let mut seq = 0;
-        for body in &bodies {
+        for (body, (route, _)) in bodies.iter().zip(&routes) {
             // Whoever shares the fleet gets the fleet's copy only.
-            let twice = |to: &Principal| {
-                body.scope() == ShareScope::Tenant && me.fleet().is_some() && me.fleet() == to.fleet()
+            let twice = |to: Domains<'_>| {
+                body.scope() == ShareScope::Tenant && me.fleet().is_some() && me.fleet() == to.fleet
             };
-            let spread = self.spread(&key, cleared.transformed().unwrap_or(body), |to| !twice(to));
-            seq = seq.max(spread.seq);
+            let body = cleared.transformed().unwrap_or(body);
+            let spread = listed
+                .as_ref()
+                .and_then(|listed| self.spread(listed, (body, None), Some(route), |to| !twice(to)));
+            seq = seq.max(spread.map_or(0, |spread| spread.seq));
         }
         cleared.allow(seq)
     }
@@ -104,4 +127,9 @@ impl Endpoint {
         };
         peers.into_iter().map(presence).collect()
     }
+}
+
+/// Nothing is published with them after all.
+fn give_back(routes: Vec<(Arc<Route>, usize)>) {
+    routes.into_iter().for_each(|(route, bytes)| route.leave_shared(bytes));
 }

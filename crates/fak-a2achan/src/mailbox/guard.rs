@@ -84,7 +84,7 @@ impl<L: Locks> Mailbox<L> {
         let mut purge = Purge::default();
         let mut out = self.output.lock.lock();
         let mut input = self.input.lock();
-        input.drain_into(&mut out);
+        self.drain(&mut input, &mut out);
         self.purge(&mut out, |entry| entry.is_expired(now), &mut purge);
         purge
     }
@@ -122,7 +122,7 @@ impl<L: Locks> Mailbox<L> {
         input.binder = Some(Arc::clone(who));
         input.binding += 1;
         self.sync_guard(&input, &mut out);
-        input.drain_into(&mut out);
+        self.drain(&mut input, &mut out);
         self.purge(&mut out, |entry| !entry.body.would_flow_to(who), &mut purge);
         (Bind::Bound(input.binding), purge)
     }
@@ -143,7 +143,7 @@ impl<L: Locks> Mailbox<L> {
         input.epoch += 1;
         input.rouse_all(&mut purge.wakes);
         self.sync_guard(&input, &mut out);
-        input.drain_into(&mut out);
+        self.drain(&mut input, &mut out);
         self.purge_all(&mut out, &mut purge);
         Ok(purge)
     }
@@ -163,7 +163,7 @@ impl<L: Locks> Mailbox<L> {
         input.epoch += 1;
         input.rouse_all(&mut purge.wakes);
         self.sync_guard(&input, &mut out);
-        input.drain_into(&mut out);
+        self.drain(&mut input, &mut out);
         self.purge(&mut out, |entry| !entry.body.would_flow_to(who), &mut purge);
         purge
     }
@@ -185,7 +185,7 @@ impl<L: Locks> Mailbox<L> {
             input.reserved_for = None;
         }
         self.sync_guard(&input, &mut out);
-        input.drain_into(&mut out);
+        self.drain(&mut input, &mut out);
         if bound {
             self.purge_all(&mut out, &mut purge);
         } else {
@@ -205,7 +205,7 @@ impl<L: Locks> Mailbox<L> {
         input.waiters = kept;
         out.rouse_space_of(who, &mut purge.wakes);
         input.routes.remove(&who.incarnation());
-        input.recent = None;
+        (input.recent, input.spare) = (None, None);
         purge
     }
 
@@ -219,7 +219,7 @@ impl<L: Locks> Mailbox<L> {
         }
         input.end = Some(end);
         input.rouse_all(&mut purge.wakes);
-        input.drain_into(&mut out);
+        self.drain(&mut input, &mut out);
         self.purge_all(&mut out, &mut purge);
         while let Some(waiter) = out.space.pop_front() {
             purge.wakes.push(waiter.into_waker());

@@ -96,7 +96,7 @@ impl<L: Locks> Mailbox<L> {
         let mut out = self.output.lock.lock();
         let at = out.leased_at(token)?;
         let leased = out.leased.swap_remove(at);
-        self.input.lock().reinsert(&mut out, leased.entry)
+        self.reinsert(&mut self.input.lock(), &mut out, leased.entry)
     }
 
     /// Everything whose time with its holder is over goes back.
@@ -139,7 +139,7 @@ impl<L: Locks> Mailbox<L> {
             self.add_gone(out, 1, &mut purge.wakes);
             purge.entries.push(entry);
         } else {
-            purge.wakes.extend(self.input.lock().reinsert(out, entry));
+            purge.wakes.extend(self.reinsert(&mut self.input.lock(), out, entry));
         }
     }
 

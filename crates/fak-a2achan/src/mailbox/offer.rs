@@ -68,7 +68,7 @@ impl<L: Locks> Mailbox<L> {
             Some(route) => Arc::clone(route),
             None => self.route_of(input, offer.from),
         };
-        if route.queued() >= self.share {
+        if !route.has_share(self.share) {
             return Err(Block::Share);
         }
         if !route.admits(offer.body.len() as u64) {
@@ -117,17 +117,32 @@ impl<L: Locks> Mailbox<L> {
         self.route_of(&mut self.input.lock(), from)
     }
 
+    /// Queues what was let in. Made where it is queued: an entry that is built first and moved then
+    /// is read back before its parts have reached memory.
     #[inline]
-    fn place(&self, input: &mut Input, entry: Entry) -> Option<Waker> {
+    fn place(
+        &self,
+        input: &mut Input,
+        route: Arc<Route>,
+        body: &Ref,
+        extra: Option<Box<Extra>>,
+        numbers: &Sequence,
+    ) -> (u64, Option<Waker>) {
         input.accepted += 1;
         input.version += 1;
-        entry.route.enter(entry.body.len());
-        if entry.expires().is_some() {
+        route.enter(body.len());
+        if extra.as_ref().is_some_and(|extra| extra.expires.is_some()) {
             self.note_timed();
         }
-        let wake = input.rouse(&entry.body);
-        input.queue.push_back(entry);
-        wake
+        let wake = input.rouse(body);
+        let seq = numbers.next();
+        if input.is_empty() {
+            input.single = Some(Entry { seq, route, body: body.clone(), extra });
+        } else {
+            input.queue.extend(input.single.take());
+            input.queue.push_back(Entry { seq, route, body: body.clone(), extra });
+        }
+        (seq, wake)
     }
 
     /// Places `body`, numbered under the lock. On success the waiter to wake, if any.
@@ -140,9 +155,7 @@ impl<L: Locks> Mailbox<L> {
     ) -> Result<(u64, Option<Waker>), Block> {
         let mut input = self.input.lock();
         let route = self.check(&mut input, offer)?;
-        let (seq, body) = (numbers.next(), offer.body.clone());
-        let wake = self.place(&mut input, Entry { seq, route, body, extra });
-        Ok((seq, wake))
+        Ok(self.place(&mut input, route, offer.body, extra, numbers))
     }
 
     /// What would refuse this offer now.
@@ -193,8 +206,6 @@ impl<L: Locks> Mailbox<L> {
             Some(route) => Arc::clone(route),
             None => self.route_of(&mut input, offer.from),
         };
-        let (seq, body) = (numbers.next(), offer.body.clone());
-        let wake = self.place(&mut input, Entry { seq, route, body, extra });
-        Ok((seq, wake))
+        Ok(self.place(&mut input, route, offer.body, extra, numbers))
     }
 }

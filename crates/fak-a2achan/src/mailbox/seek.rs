@@ -47,17 +47,6 @@ pub(crate) enum Found {
     End(End),
 }
 
-/// What a first glance finds.
-#[derive(Debug)]
-pub(crate) enum Quick {
-    /// The oldest message, and who waits for the room it leaves.
-    Entry(Entry, Option<Waker>),
-    /// Nothing: the receiver waits.
-    Wait,
-    /// A closer look is needed.
-    Look,
-}
-
 /// What else a look has done. Nothing of it is acted on before the locks are released.
 #[derive(Debug)]
 pub(crate) struct Sought {
@@ -168,8 +157,7 @@ impl<L: Locks> Mailbox<L> {
         } else if seek.returns.is_some_and(|returns| returns != out.returns) {
             sought.found = Found::Again;
         } else {
-            input.drain_into(&mut out);
-            input.gone_seen = self.gone();
+            self.drain(&mut input, &mut out);
             self.look(&mut out, seek, &mut others, &mut sought);
         }
         if let Some((state, waker)) = wait {
@@ -191,85 +179,6 @@ impl<L: Locks> Mailbox<L> {
         sought
     }
 
-    /// The oldest message, if it may flow to the reader: the common case, where nothing depends on
-    /// the time and nobody has to be asked. `None` says only that a closer look is needed. With it,
-    /// who waits for the room it leaves.
-    #[inline]
-    pub(crate) fn pop(&self, reader: &Arc<Principal>) -> Option<(Entry, Option<Waker>)> {
-        let mut out = self.output.lock.lock();
-        if out.only.as_ref().is_some_and(|only| !Arc::ptr_eq(only, reader)) {
-            return None;
-        }
-        if out.queue.is_empty() {
-            let mut input = self.input.lock();
-            input.drain_into(&mut out);
-            input.gone_seen = self.output.gone.load(Ordering::Relaxed);
-        }
-        self.pop_front(&mut out, reader)
-    }
-
-    /// As [`Self::pop`], for a receiver that will wait: with nothing there it is put on the list of
-    /// those who wait, under the same locks.
-    #[inline]
-    pub(crate) fn pop_or_wait(&self, reader: &Arc<Principal>, state: &mut WaitState, waker: &Waker) -> Quick {
-        let mut out = self.output.lock.lock();
-        if out.only.as_ref().is_some_and(|only| !Arc::ptr_eq(only, reader)) {
-            return Quick::Look;
-        }
-        if out.queue.is_empty() {
-            let mut input = self.input.lock();
-            if input.end.is_some() {
-                return Quick::Look;
-            }
-            if input.queue.is_empty() {
-                input.enlist(reader, state, waker);
-                return Quick::Wait;
-            }
-            input.drain_into(&mut out);
-            input.gone_seen = self.output.gone.load(Ordering::Relaxed);
-        }
-        self.pop_front(&mut out, reader).map_or(Quick::Look, |(entry, wake)| Quick::Entry(entry, wake))
-    }
-
-    #[inline]
-    fn pop_front(&self, out: &mut Output, reader: &Arc<Principal>) -> Option<(Entry, Option<Waker>)> {
-        if !out.queue.front()?.body.would_flow_to(reader) {
-            return None;
-        }
-        let entry = out.queue.pop_front()?;
-        entry.route.leave(entry.body.len());
-        out.tally.received += 1;
-        let gone = self.output.gone.load(Ordering::Relaxed);
-        self.output.gone.store(gone.wrapping_add(1), Ordering::Release);
-        let wake = if out.space.is_empty() { None } else { out.rouse_space(self.share) };
-        Some((entry, wake))
-    }
-
-    /// As [`Self::pop`], for a receiver that waited: its wait is over if it gets something.
-    #[inline]
-    pub(crate) fn pop_woken(&self, reader: &Arc<Principal>, state: &mut WaitState) -> Option<(Entry, Wakes)> {
-        let mut out = self.output.lock.lock();
-        let mut input = self.input.lock();
-        if input.end.is_some() || state.epoch != Some(input.epoch) {
-            return None;
-        }
-        if out.queue.is_empty() {
-            input.drain_into(&mut out);
-            input.gone_seen = self.output.gone.load(Ordering::Relaxed);
-        }
-        let (entry, wake) = self.pop_front(&mut out, reader)?;
-        let mut wakes = Wakes::new();
-        wakes.extend(wake);
-        if let Some(id) = state.id.take() {
-            state.woken |= !input.unlist(id);
-        }
-        let queued = !out.queue.is_empty() || !input.queue.is_empty();
-        if std::mem::take(&mut state.woken) && queued {
-            wakes.extend(input.pass_on());
-        }
-        Some((entry, wakes))
-    }
-
     /// Takes the message of that number, if it is still there.
     pub(crate) fn take(&self, seq: u64, seek: &Seek<'_>) -> Sought {
         let mut sought = Sought::new();
@@ -286,7 +195,7 @@ impl<L: Locks> Mailbox<L> {
     pub(crate) fn take_next(&self, seq: u64, seek: &Seek<'_>) -> Found {
         {
             let mut out = self.output.lock.lock();
-            self.input.lock().drain_into(&mut out);
+            self.drain(&mut self.input.lock(), &mut out);
         }
         let sought = self.take(seq, seek);
         sought.wakes.into_iter().for_each(Waker::wake);
@@ -298,16 +207,30 @@ impl<L: Locks> Mailbox<L> {
         let wake = {
             let mut out = self.output.lock.lock();
             let mut input = self.input.lock();
+            self.fold_direct(&mut input, &mut out);
             out.tally.received = out.tally.received.saturating_sub(1);
             let gone = self.output.gone.load(Ordering::Relaxed).saturating_sub(1);
             self.output.gone.store(gone, Ordering::Release);
             input.gone_seen = gone;
             entry.route.back(entry.body.len());
-            input.reinsert(&mut out, entry)
+            self.reinsert(&mut input, &mut out, entry)
         };
         if let Some(waker) = wake {
             waker.wake();
         }
+    }
+}
+
+impl<L: Locks> Mailbox<L> {
+    /// Puts an entry at its place on the receivers' side and counts it as an arrival.
+    pub(super) fn reinsert(&self, input: &mut Input, out: &mut Output, entry: Entry) -> Option<Waker> {
+        input.version += 1;
+        out.returns += 1;
+        let wake = input.rouse(&entry.body);
+        let at = out.queue.partition_point(|other| other.seq < entry.seq);
+        out.queue.insert(at, entry);
+        self.output.ahead.store(true, Ordering::Relaxed);
+        wake
     }
 }
 
@@ -326,15 +249,5 @@ impl Input {
         }
         let mine = self.only().is_none_or(|only| Arc::ptr_eq(only, reader));
         Some(if mine { End::Unbind } else { End::Displace })
-    }
-
-    /// Puts an entry at its place on the receivers' side and counts it as an arrival.
-    pub(super) fn reinsert(&mut self, out: &mut Output, entry: Entry) -> Option<Waker> {
-        self.version += 1;
-        out.returns += 1;
-        let wake = self.rouse(&entry.body);
-        let at = out.queue.partition_point(|other| other.seq < entry.seq);
-        out.queue.insert(at, entry);
-        wake
     }
 }

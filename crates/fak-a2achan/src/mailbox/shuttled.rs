@@ -15,27 +15,7 @@ use shuttle::thread;
 
 use super::*;
 use crate::config::Limits;
-
-struct Shuttled;
-
-impl Locks for Shuttled {
-    type Lock<T: Send> = shuttle::sync::Mutex<T>;
-}
-
-impl<T: Send> Lock<T> for shuttle::sync::Mutex<T> {
-    type Guard<'a>
-        = shuttle::sync::MutexGuard<'a, T>
-    where
-        T: 'a;
-
-    fn new(value: T) -> Self {
-        Self::new(value)
-    }
-
-    fn lock(&self) -> Self::Guard<'_> {
-        self.lock().unwrap()
-    }
-}
+use crate::sync::Shuttled;
 
 struct World {
     seal: KernelSeal,
@@ -87,19 +67,18 @@ impl Recv {
         let Self { world, reader, state, linked } = self;
         let mailbox = &world.mailbox;
         let ask = !linked(reader);
-        let popped = match state.is_begun() {
-            _ if ask => None,
-            true => mailbox.pop_woken(reader, state).map(|(entry, wakes)| {
-                wakes.into_iter().for_each(Waker::wake);
-                entry
-            }),
-            false => mailbox.pop(reader).map(|(entry, wake)| {
-                wake.into_iter().for_each(Waker::wake);
-                entry
-            }),
+        let quick = match state.is_begun() {
+            _ if ask => Quick::Look,
+            true => mailbox.pop_woken(reader, state),
+            false => mailbox.pop_or_wait(reader, state, cx.waker()),
         };
-        if let Some(entry) = popped {
-            return Found::Entry(entry, 0);
+        match quick {
+            Quick::Entry(entry, wake) => {
+                wake.into_iter().for_each(Waker::wake);
+                return Found::Entry(entry, 0);
+            }
+            Quick::Empty => return Found::Nothing,
+            Quick::Look => {}
         }
         let mut seek = Seek { reader, now: None, after: 0, ask, returns: None, lease: None };
         loop {

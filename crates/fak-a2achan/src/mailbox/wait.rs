@@ -53,8 +53,15 @@ impl Input {
         if self.waiters.is_empty() {
             return None;
         }
-        let at = self.waiters.iter().position(|waiter| body.would_flow_to(&waiter.principal))?;
-        self.waiters.remove(at).map(|waiter| waiter.waker)
+        let waiter = match self.waiters.pop_front_if(|first| body.would_flow_to(&first.principal)) {
+            Some(waiter) => waiter,
+            None => {
+                let at = self.waiters.iter().position(|waiter| body.would_flow_to(&waiter.principal))?;
+                self.waiters.remove(at)?
+            }
+        };
+        self.spare = Some(waiter.principal);
+        Some(waiter.waker)
     }
 
     /// A wake-up that was not used up goes to somebody who has not seen the newest arrival.
@@ -69,10 +76,14 @@ impl Input {
         at.is_some_and(|at| self.waiters.remove(at).is_some())
     }
 
+    #[inline]
     pub(super) fn enlist(&mut self, reader: &Arc<Principal>, state: &mut WaitState, waker: &Waker) {
         let id = self.next_waiter;
         self.next_waiter += 1;
-        let waiter = Waiter { id, principal: Arc::clone(reader), seen: self.version, waker: waker.clone() };
+        // Who waits again and again is seldom anybody else.
+        let principal =
+            self.spare.take_if(|spare| Arc::ptr_eq(spare, reader)).unwrap_or_else(|| Arc::clone(reader));
+        let waiter = Waiter { id, principal, seen: self.version, waker: waker.clone() };
         self.waiters.push_back(waiter);
         state.id = Some(id);
         state.epoch = Some(self.epoch);
@@ -97,7 +108,7 @@ impl<L: Locks> Mailbox<L> {
             if let Some(id) = state.id.take() {
                 state.woken |= !input.unlist(id);
             }
-            let queued = !out.queue.is_empty() || !input.queue.is_empty();
+            let queued = !out.queue.is_empty() || !input.is_empty();
             if std::mem::take(&mut state.woken) && queued { input.pass_on() } else { None }
         };
         if let Some(waker) = wake {
@@ -115,10 +126,11 @@ impl<L: Locks> Mailbox<L> {
             out.space.retain(|other| other.id != id);
         }
         let route = self.route_of(&mut input, from);
-        let free = input.end.is_some() || (self.has_room(&mut input) && route.queued() < self.share);
+        let free = input.end.is_some() || (self.has_room(&mut input) && route.has_share(self.share));
         if !free {
             let id = out.next_token;
             out.next_token += 1;
+            input.crowded = true;
             out.space.push_back(SpaceWaiter { id, route, waker: waker.clone() });
             wait.id = Some(id);
             wait.begun = true;
@@ -138,13 +150,21 @@ impl<L: Locks> Mailbox<L> {
         }
     }
 
-    /// A wait for room is given up.
+    /// A wait for room is over. The wake-up it may have got is passed on if there is room still.
     pub(crate) fn leave_space(&self, wait: &mut SpaceState) {
-        if let Some(id) = wait.id.take() {
-            self.output.lock.lock().space.retain(|other| other.id != id);
+        if !std::mem::take(&mut wait.begun) {
+            return;
         }
-        if std::mem::take(&mut wait.begun) {
-            self.pass_space();
+        let wake = {
+            let mut out = self.output.lock.lock();
+            if let Some(id) = wait.id.take() {
+                out.space.retain(|other| other.id != id);
+            }
+            let mut input = self.input.lock();
+            if self.has_room(&mut input) { out.rouse_space(self.share) } else { None }
+        };
+        if let Some(waker) = wake {
+            waker.wake();
         }
     }
 }

@@ -28,6 +28,26 @@ fn explain_names_the_nearest_key_within_the_askers_domain() {
     assert_eq!(world.bus.stats().denied, 0, "no side effects");
 }
 
+/// §3.5, §4.4: a receive in front of others' messages only is explained as it would be answered, and takes nothing.
+#[test]
+fn explain_knows_when_only_others_messages_are_queued() {
+    let world = World::new();
+    let (alpha, bravo, zulu) = (world.agent("alpha"), world.agent("bravo"), world.stranger("zulu", "f2"));
+    let at = key("in_kernel:w");
+    let check = |who: &fak_a2achan::Endpoint| who.explain(Act::Recv, &at, None).site.map(|site| site.check);
+    assert_eq!((check(&zulu), check(&bravo)), (None, None));
+    for _ in 0..2 {
+        allowed(&alpha.send(&at, &shared(&alpha, "x")));
+        assert_eq!((check(&zulu), check(&bravo)), (Some("a2achan/only-others"), None));
+    }
+    assert_eq!(
+        zulu.try_recv(&at).refusal().and_then(|verdict| verdict.reason()),
+        Some(Reason::TrustViolation)
+    );
+    assert!(bravo.try_recv(&at).message().is_some() && bravo.try_recv(&at).message().is_some());
+    assert_eq!(check(&zulu), None);
+}
+
 #[test]
 fn explain_covers_the_rows_after_the_rungs() {
     let world = World::with(BusConfig { capacity: 1, ..BusConfig::default() }, |b| b);
@@ -146,4 +166,66 @@ fn a_million_sends_without_a_reader_take_bounded_memory() {
     let refusal = channel.send(&body);
     assert_eq!(refusal.reason(), Some(Reason::RateLimited));
     assert!(world.bus.depths().iter().any(fak_a2achan::Depth::is_dead));
+}
+
+/// A rung that detaches somebody while it counts a send, and then refuses that or not.
+struct Overtaking {
+    kernel: std::sync::OnceLock<std::sync::Weak<fak_adjudicate::Kernel>>,
+    refuses: bool,
+}
+
+impl fak_abi::Adjudicator for Overtaking {
+    fn name(&self) -> fak_abi::RungName {
+        "overtaking"
+    }
+    fn tools(&self) -> fak_abi::ToolScope {
+        fak_abi::ToolScope::only(["a2a.send"])
+    }
+    fn counts(&self) -> bool {
+        true
+    }
+    fn judge(&self, _: &fak_abi::ToolCall<'_>, _: &fak_abi::Desk<'_>) -> fak_abi::Opinion {
+        fak_abi::Opinion::Defer
+    }
+    fn commit(&self, call: &fak_abi::ToolCall<'_>, _: &fak_abi::Desk<'_>) -> fak_abi::Opinion {
+        let kernel = self.kernel.get().and_then(std::sync::Weak::upgrade);
+        if let Some(kernel) = kernel
+            && call.principal().id() == &id("alpha")
+        {
+            kernel.detach(call.principal().id()).unwrap();
+        }
+        if self.refuses {
+            fak_abi::Opinion::deny(Reason::RateLimited, fak_abi::Site::new("overtaking"))
+        } else {
+            fak_abi::Opinion::Defer
+        }
+    }
+}
+
+fn overtaken(refuses: bool) -> World {
+    let rung = Arc::new(Overtaking { kernel: std::sync::OnceLock::new(), refuses });
+    let world =
+        World::with(BusConfig::default(), |b| b.rung(fak_adjudicate::Rank(0), Arc::clone(&rung) as _));
+    rung.kernel.set(Arc::downgrade(&world.kernel)).unwrap();
+    world
+}
+
+/// A send that a detach overtakes leaves no mailbox behind that nobody counts for: not when it is
+/// refused, and not once its message was received.
+#[test]
+fn a_send_that_a_detach_overtakes_leaves_no_mailbox() {
+    let world = overtaken(true);
+    let alpha = world.agent("alpha");
+    let body = shared(&alpha, "x");
+    assert!(!alpha.send(&key("in_kernel:w"), &body).is_allow());
+    assert_eq!(world.bus.depths(), []);
+
+    let world = overtaken(false);
+    let (alpha, bravo, carol) = (world.agent("alpha"), world.agent("bravo"), world.agent("carol"));
+    let body = shared(&alpha, "x");
+    allowed(&alpha.send(&key("in_kernel:w"), &body));
+    message(bravo.try_recv(&key("in_kernel:w")));
+    world.kernel.detach(carol.agent().principal().id()).unwrap();
+    assert_eq!(world.bus.depths(), []);
+    assert!(world.bus.stats().is_conserved());
 }

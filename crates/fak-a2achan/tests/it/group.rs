@@ -2,7 +2,7 @@
 
 use std::task::Context;
 
-use fak_a2achan::BusConfig;
+use fak_a2achan::{BusConfig, Delivery};
 use fak_abi::{
     Act, Address, AgentHandle, CapSet, Capability, PrincipalSpec, Reason, Status, Ticket, ToolCall,
     ToolResult,
@@ -147,4 +147,40 @@ fn reservations_take_the_senders_share() {
     }
     assert!(submit(&world, lead.agent(), "bravo", &body).verdict().is_allow());
     assert!(world.bus.stats().is_conserved());
+}
+
+/// §4.4 of a group inbox: what was handed over goes back to its place when its guard is dropped.
+#[test]
+fn a_group_inbox_can_be_received_from_under_a_guard() {
+    let world = World::with(BusConfig { redeliveries: 1, ..BusConfig::default() }, |b| {
+        b.driver(std::sync::Arc::new(Groups)).rung(
+            Rank(10),
+            std::sync::Arc::new(Rule {
+                tools: vec!["comm.collective"],
+                opinion: |_, _| fak_abi::Opinion::Allow,
+            }),
+        )
+    });
+    let (lead, bravo) = (collective(&world), world.agent("bravo"));
+    let team = id("team");
+    assert!(bravo.try_recv_group_leased(&team, None).is_empty());
+    let mut wait = Hand::new(bravo.recv_group_leased(&team, None, None));
+    wait.pending();
+    for job in ["1", "2"] {
+        let ticket = submit(&world, lead.agent(), "bravo", &shared(&lead, job));
+        assert_eq!(reap(lead.agent(), &ticket).status, Status::Ok);
+    }
+    let Delivery::Message(one) = wait.ready() else { panic!("no message") };
+    assert_eq!(text(&bravo, one.message().body()), "1");
+    assert_eq!(world.bus.stats().queued, 2, "a leased one counts as queued");
+    drop(one);
+    let one = bravo.try_recv_group_leased(&team, None).message().unwrap();
+    assert_eq!((text(&bravo, one.message().body()), one.message().redeliveries()), ("1".to_owned(), 1));
+    allowed(&one.ack());
+    (0..2).for_each(|_| drop(bravo.try_recv_group_leased(&team, None).message().unwrap()));
+    assert!(bravo.try_recv_group(&team).is_empty());
+    assert_eq!(world.bus.dead_letters()[0].cause.name(), "redelivered");
+    let stats = world.bus.stats();
+    assert_eq!((stats.sent, stats.received, stats.dead), (2, 1, 1));
+    assert!(stats.is_conserved());
 }

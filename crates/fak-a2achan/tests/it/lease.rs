@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use fak_a2achan::{BusConfig, Delivery, LeasedMessage, Limits};
+use fak_a2achan::{BusConfig, Delivery, Endpoint, LeasedMessage, Limits, Subscription};
 use fak_abi::Reason;
 
 use crate::support::*;
@@ -131,4 +131,217 @@ fn a_late_ack_is_refused_without_any_timer() {
     assert_eq!(text(&alpha, message(alpha.try_recv(&at)).body()), "job");
     drop(job);
     assert!(world.bus.stats().is_conserved());
+}
+
+/// A subscription's inbox, and what is published to it.
+fn news(world: &World) -> (Endpoint, Endpoint, Subscription) {
+    let (alpha, bravo) = (world.agent("alpha"), world.agent("bravo"));
+    let subscription = bravo.subscribe(&key("in_kernel:news")).allowed().unwrap();
+    (alpha, bravo, subscription)
+}
+
+fn publish(by: &Endpoint, text: &str) -> u64 {
+    let out = by.publish(&key("in_kernel:news"), &shared(by, text));
+    allowed(&out.verdict);
+    out.fanout
+}
+
+/// §4.4 of a subscription's inbox: the copy keeps its slot, goes back to its place, and is consumed
+/// once.
+#[test]
+fn a_leased_copy_keeps_its_slot_and_its_place() {
+    let world = World::with(BusConfig { capacity: 2, ..BusConfig::default() }, |b| b);
+    let (alpha, bravo, mut news) = news(&world);
+    assert_eq!((publish(&alpha, "1"), publish(&alpha, "2")), (1, 1));
+    let one = leased(news.try_recv_leased(None));
+    assert_eq!(world.bus.stats().queued, 2, "a leased one counts as queued");
+    assert_eq!(publish(&alpha, "3"), 0, "and keeps its slot");
+    let two = leased(news.try_recv_leased(None));
+    assert_eq!((two.message().missed(), two.message().redeliveries()), (1, 0));
+    assert!(news.try_recv().is_empty());
+    drop(two);
+    drop(one);
+    let again = leased(news.try_recv_leased(None));
+    assert_eq!(text(&bravo, again.message().body()), "1");
+    assert_eq!((again.message().missed(), again.message().redeliveries()), (0, 1));
+    allowed(&again.ack());
+    assert_eq!(publish(&alpha, "4"), 1);
+    let rest: Vec<_> = (0..2).map(|_| text(&bravo, message(news.try_recv()).body())).collect();
+    assert_eq!(rest, ["2", "4"]);
+    let stats = world.bus.stats();
+    assert_eq!((stats.sent, stats.received, stats.dropped), (4, 3, 1));
+    assert!(stats.is_conserved());
+}
+
+/// §4.4: its deadline, a late acknowledgement, and a wait that its return ends.
+#[test]
+fn a_leased_copy_whose_time_is_over_goes_back() {
+    let world = World::new();
+    let (alpha, _bravo, mut news) = news(&world);
+    publish(&alpha, "job");
+    let job = leased(news.try_recv_leased(Some(Duration::from_millis(10))));
+    let mut wait = Hand::new(news.recv_leased(None, None));
+    wait.pending();
+    world.clock.advance(Duration::from_millis(10));
+    assert_eq!(wait.wakes(), 1);
+    let again = leased(wait.ready());
+    denied(&job.ack(), Reason::Misroute, "a2achan/lease-over");
+    allowed(&again.ack());
+    drop(wait);
+    // The default of the bus.
+    publish(&alpha, "next");
+    let next = leased(news.try_recv_leased(None));
+    world.clock.advance(Duration::from_secs(30));
+    denied(&next.ack(), Reason::Misroute, "a2achan/lease-over");
+    message(news.try_recv());
+    assert!(world.bus.stats().is_conserved());
+}
+
+#[test]
+fn a_late_ack_of_a_copy_is_refused_without_any_timer() {
+    let clock = fak_adjudicate::ManualClock::at("2026-01-01T00:00:00Z".parse().unwrap());
+    let untimed = std::sync::Arc::new(Untimed(clock.clone()));
+    let world = World::with(BusConfig::default(), |b| b.time(untimed));
+    let (alpha, bravo, mut news) = news(&world);
+    publish(&alpha, "job");
+    let job = leased(news.try_recv_leased(Some(Duration::from_millis(1))));
+    clock.advance(Duration::from_millis(1));
+    denied(&job.ack(), Reason::Misroute, "a2achan/lease-over");
+    let job = leased(news.try_recv_leased(Some(Duration::from_millis(1))));
+    clock.advance(Duration::from_millis(1));
+    assert_eq!(text(&bravo, message(news.try_recv()).body()), "job", "whoever looks puts back what is due");
+    drop(job);
+    assert!(world.bus.stats().is_conserved());
+}
+
+/// §4.4: put back more than N times, a copy is a dead letter; of that subscriber alone.
+#[test]
+fn a_copy_put_back_too_often_is_a_dead_letter() {
+    let world = World::with(BusConfig { redeliveries: 2, ..BusConfig::default() }, |b| b);
+    let (alpha, bravo, mut news) = news(&world);
+    let mut other = bravo.subscribe(&key("in_kernel:news")).allowed().unwrap();
+    assert_eq!(publish(&alpha, "job"), 2);
+    (0..3).for_each(|_| drop(leased(news.try_recv_leased(None))));
+    assert!(matches!(news.try_recv_leased(None), Delivery::Empty));
+    assert_eq!(world.bus.dead_letters()[0].cause.name(), "redelivered");
+    assert_eq!(message(other.try_recv()).redeliveries(), 0);
+    assert!(world.bus.stats().is_conserved());
+}
+
+/// §4.11: when its subscription ends, a leased copy is a dead letter and its guard is worth nothing.
+#[test]
+fn a_leased_copy_ends_with_its_subscription() {
+    let limits = Limits { leases: 1, ..Limits::default() };
+    let world = World::with(BusConfig { limits, ..BusConfig::default() }, |b| b);
+    let (alpha, bravo, mut news) = news(&world);
+    (0..2).for_each(|_| assert_eq!(publish(&alpha, "job"), 1));
+    let job = leased(news.try_recv_leased(None));
+    let Delivery::Refuse(verdict) = news.try_recv_leased(None) else { panic!("not refused") };
+    denied(&verdict, Reason::RateLimited, "a2achan/leases");
+    assert_eq!(world.bus.stats().queued, 2, "what was refused is where it was");
+    allowed(&news.unsubscribe());
+    denied(&job.ack(), Reason::Misroute, "a2achan/lease-over");
+    let stats = world.bus.stats();
+    assert_eq!((stats.dead, stats.queued), (2, 0));
+    assert!(stats.is_conserved());
+    // The guard gave its place back; a detach takes leases with it as well.
+    let mut news = bravo.subscribe(&key("in_kernel:news")).allowed().unwrap();
+    publish(&alpha, "job");
+    let job = leased(news.try_recv_leased(None));
+    world.kernel.detach(&id("bravo")).unwrap();
+    denied(&job.ack(), Reason::Misroute, "a2achan/lease-over");
+    assert!(world.bus.stats().is_conserved());
+}
+
+/// A leased receive is adjudicated, screened and counted like any.
+#[test]
+fn a_leased_copy_is_screened_and_counted() {
+    let meter = std::sync::Arc::new(Meter { limit: 1, ..Meter::default() });
+    let world = World::with(BusConfig::default(), |b| {
+        b.rung(fak_adjudicate::Rank(0), std::sync::Arc::clone(&meter) as _)
+            .admitter(fak_adjudicate::Rank(0), std::sync::Arc::new(Hold("poison")))
+    });
+    let (alpha, bravo) = (world.agent("alpha"), world.agent("bravo"));
+    let mut news = bravo.subscribe(&key("in_kernel:news")).allowed().unwrap();
+    let publish = |text| {
+        meter.counts.lock().clear();
+        publish(&alpha, text)
+    };
+    publish("poison");
+    let Delivery::Hold(notice) = news.try_recv_leased(None) else { panic!("not held") };
+    assert_eq!(notice.verdict.by(), "hold");
+    publish("one");
+    publish("two");
+    let one = leased(news.try_recv_leased(None));
+    let Delivery::Refuse(verdict) = news.try_recv_leased(None) else { panic!("not refused") };
+    denied(&verdict, Reason::RateLimited, "meter");
+    meter.counts.lock().clear();
+    let two = leased(news.try_recv_leased(None));
+    assert_eq!((text(&bravo, two.message().body()), two.message().redeliveries()), ("two".to_owned(), 0));
+    allowed(&one.ack());
+    allowed(&two.ack());
+    let stats = world.bus.stats();
+    assert_eq!((stats.received, stats.held, stats.queued), (2, 1, 0));
+    assert!(stats.is_conserved());
+}
+
+/// Dropped while it waits, a leased receive has taken nothing; so has one whose deadline passes.
+#[test]
+fn a_wait_for_a_leased_copy_is_cancel_safe() {
+    let world = World::new();
+    let (alpha, bravo, mut news) = news(&world);
+    let mut wait = Hand::new(news.recv_leased(None, None));
+    wait.pending();
+    publish(&alpha, "job");
+    assert_eq!(wait.wakes(), 1);
+    drop(wait);
+    let job = leased(Hand::new(news.recv_leased(None, None)).ready());
+    assert_eq!(text(&bravo, job.message().body()), "job");
+    allowed(&job.ack());
+    let deadline = Some(world.bus_now().after(Duration::from_millis(5)));
+    let rider = fak_abi::Rider { deadline, ..Default::default() };
+    let mut wait = Hand::new(news.recv_leased(None, Some(&rider)));
+    wait.pending();
+    world.clock.advance(Duration::from_millis(5));
+    assert!(matches!(wait.ready(), Delivery::End(fak_a2achan::End::Timeout)));
+}
+
+/// §4.4 of the inbox of an answer: back in its place when the guard is dropped, consumed once.
+#[test]
+fn an_answer_can_be_taken_under_a_guard() {
+    let world = World::with(BusConfig { redeliveries: 2, ..BusConfig::default() }, |b| b);
+    let (alpha, bravo) = (world.agent("alpha"), world.agent("bravo"));
+    let at = key("in_kernel:desk");
+    let ask = |world: &World| {
+        let mut pending = alpha.request(&at, &shared(&alpha, "?"), &Default::default()).allowed().unwrap();
+        assert!(matches!(pending.try_take_leased(None), Delivery::Empty));
+        allowed(&bravo.reply(&message(bravo.try_recv(&at)), &shared(&bravo, "!")));
+        assert!(world.bus.stats().is_conserved());
+        pending
+    };
+    let mut pending = ask(&world);
+    drop(leased(pending.try_take_leased(None)));
+    let late = leased(pending.try_take_leased(Some(Duration::from_millis(5))));
+    assert_eq!(late.message().redeliveries(), 1);
+    assert!(pending.try_take().is_empty(), "it is with its holder");
+    world.clock.advance(Duration::from_millis(5));
+    denied(&late.ack(), Reason::Misroute, "a2achan/lease-over");
+    let answer = leased(pending.try_take_leased(None));
+    assert_eq!((text(&alpha, answer.message().body()), answer.message().redeliveries()), ("!".to_owned(), 2));
+    assert!(answer.message().in_reply_to().is_some());
+    allowed(&answer.ack());
+    let Delivery::Refuse(verdict) = pending.try_take_leased(None) else { panic!("not spent") };
+    denied(&verdict, Reason::Misroute, "a2achan/await-spent");
+    let mut pending = ask(&world);
+    (0..3).for_each(|_| drop(leased(pending.try_take_leased(None))));
+    assert!(matches!(pending.try_take_leased(None), Delivery::Refuse(_)));
+    assert_eq!(world.bus.dead_letters()[0].cause.name(), "redelivered");
+    // A request that is given up takes its answer with it, leased or not.
+    let mut pending = ask(&world);
+    let answer = leased(pending.try_take_leased(None));
+    drop(pending);
+    denied(&answer.ack(), Reason::Misroute, "a2achan/lease-over");
+    let stats = world.bus.stats();
+    assert_eq!((stats.dead, stats.queued), (2, 0));
+    assert!(stats.is_conserved());
 }

@@ -118,7 +118,7 @@ impl fmt::Display for Problem {
     }
 }
 
-/// A place in a JSON text.
+/// A place in a JSON text (§8).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Place {
     /// Byte offset from the start of the text.
@@ -143,8 +143,10 @@ impl Place {
     /// The place reached by passing over `bytes` from here.
     #[must_use]
     pub fn after(self, bytes: &[u8]) -> Self {
-        let newlines = bytes.iter().filter(|b| **b == b'\n').count();
-        // Counting is much faster than searching, and most texts are one line.
+        // Counting is much faster than searching, and most texts are one line; in a byte, sixteen are counted at once.
+        let in_a_byte = |few: &[u8]| few.iter().map(|b| u8::from(*b == b'\n')).sum::<u8>();
+        let newlines =
+            bytes.chunks(usize::from(u8::MAX)).map(|few| usize::from(in_a_byte(few))).sum::<usize>();
         let column = match newlines {
             0 => self.column + bytes.len(),
             _ => bytes.len() - bytes.iter().rposition(|b| *b == b'\n').unwrap_or_default(),

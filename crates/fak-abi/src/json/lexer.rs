@@ -83,7 +83,7 @@ enum Expect {
     Nothing,
 }
 
-/// A pull lexer over a text. Iterative: open containers are one bit each, at most [`Limits::MAX_NESTING`] of them.
+/// A pull lexer over a text (§8). Iterative: open containers are one bit each, at most [`Limits::MAX_NESTING`] of them.
 #[derive(Debug, Clone)]
 pub struct Lexer<'t> {
     text: &'t str,

@@ -8,6 +8,7 @@
 /// use fak_abi::json::nearest;
 /// assert_eq!(nearest("boddy", ["address", "body"]), Some("body"));
 /// assert_eq!(nearest("vlaue", ["op", "path", "value"]), Some("value"));
+/// assert_eq!(nearest("ttl", ["to", "ttl_ms"]), Some("ttl_ms"));
 /// assert_eq!(nearest("zebra", ["op", "path"]), None);
 /// ```
 #[must_use]
@@ -19,11 +20,13 @@ pub fn nearest<'k>(name: &str, known: impl IntoIterator<Item = &'k str>) -> Opti
     let mut best: Option<(usize, &'k str)> = None;
     for candidate in known {
         let letters: Vec<char> = candidate.chars().flat_map(char::to_lowercase).take(257).collect();
+        // `ttl` for `ttl_ms`: the unit was left out.
+        let is_stem = letters.strip_prefix(&*name).is_some_and(|rest| rest.first() == Some(&'_'));
         let allowed = (name.len().max(letters.len()) / 3).max(1);
-        if letters.len() > 256 || name.len().abs_diff(letters.len()) > allowed {
+        if letters.len() > 256 || (!is_stem && name.len().abs_diff(letters.len()) > allowed) {
             continue;
         }
-        let found = (distance(&name, &letters), candidate);
+        let found = (if is_stem { 1 } else { distance(&name, &letters) }, candidate);
         if found.0 <= allowed && best.is_none_or(|best| found < best) {
             best = Some(found);
         }

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use super::write::Sink;
 
-/// A JSON number as read. Always finite.
+/// A JSON number as read (§7.1). Always finite.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Number {
     /// An integer literal from 0 up.

@@ -25,7 +25,7 @@ impl Default for Limits {
     }
 }
 
-/// A JSON text and the value it holds.
+/// A JSON text and the value it holds (§8).
 #[derive(Debug, Clone)]
 pub struct Document<'t> {
     text: &'t [u8],

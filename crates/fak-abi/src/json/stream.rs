@@ -7,7 +7,7 @@ use super::error::{Error, Place, Problem, push_step};
 use super::lexer::{ByteSet, Lexer, TokenKind};
 use super::parse::{Document, Limits};
 
-/// Why a stream could not be read on.
+/// Why a stream could not be read on (§8).
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum StreamError {
@@ -67,7 +67,7 @@ struct Level {
     path: usize,
 }
 
-/// A pull reader. Memory is one captured value (at most [`Limits::bytes`]) and one chunk of 64 KiB.
+/// A pull reader (§8). Memory is one captured value (at most [`Limits::bytes`]) and one chunk of 64 KiB.
 #[derive(Debug)]
 pub struct Stream<R> {
     input: R,
@@ -235,6 +235,23 @@ impl<R: Read> Stream<R> {
             path: &self.path,
             limits: &self.limits,
         })
+    }
+
+    /// What comes next, at least so many bytes of it if the input has them: for a caller that knows by its shape where the
+    /// value ends, so that it need not be measured first. [`Stream::pass`] says where.
+    ///
+    /// # Errors
+    /// If the reader fails.
+    pub fn ahead(&mut self, least: usize) -> Result<&[u8], StreamError> {
+        self.peek()?;
+        while self.buffer.len() - self.start < least && self.fill()? {}
+        Ok(self.buffer.get(self.start..).unwrap_or_default())
+    }
+
+    /// Passes the value that comes next, which is the first `length` bytes of what [`Stream::ahead`] returned last. That they
+    /// are one value, whole and within the limits, is the caller's to know.
+    pub fn pass(&mut self, length: usize) {
+        self.pending = length.min(self.buffer.len() - self.start);
     }
 
     /// Checks that nothing follows.
@@ -488,6 +505,23 @@ mod tests {
                 other => panic!("{other:?}"),
             }
         }
+    }
+
+    #[test]
+    fn a_value_whose_end_is_known_is_passed() {
+        let mut stream = Stream::new(Drip(b"[ {\"a\":1} , 2]"), Limits { bytes: 64, nesting: 8 });
+        stream.begin_array().unwrap();
+        assert!(stream.next_element().unwrap());
+        assert!(stream.ahead(7).unwrap().starts_with(b"{\"a\":1}"));
+        stream.pass(7);
+        assert_eq!(stream.offset(), 9);
+        assert!(stream.next_element().unwrap());
+        assert_eq!(stream.ahead(100).unwrap(), b"2]");
+        assert_eq!(stream.capture().unwrap().text(), b"2");
+        assert!(!stream.next_element().unwrap());
+        assert_eq!(stream.ahead(1).unwrap(), b"");
+        stream.pass(1);
+        stream.end().unwrap();
     }
 
     #[test]

@@ -6,7 +6,7 @@ use super::lexer::ByteSet;
 use super::number::write_ecmascript;
 use super::value::{Kind, Member, Value};
 
-/// Where canonical bytes go: a buffer, or straight into a hash, so that digesting allocates no document.
+/// Where canonical bytes go: a buffer, or straight into a hash, so that digesting allocates no document (§7.1).
 pub trait Sink {
     /// Takes the next bytes.
     fn put(&mut self, bytes: &[u8]);
@@ -166,7 +166,7 @@ pub fn array<S: Sink>(sink: &mut S, elements: impl FnOnce(&mut ArrayWriter<'_, S
     sink.put(b"]");
 }
 
-/// Writes the members of one object, in the order they are given.
+/// Writes the members of one object, in the order they are given (§7.1).
 pub struct ObjectWriter<'s, S> {
     sink: &'s mut S,
     first: bool,

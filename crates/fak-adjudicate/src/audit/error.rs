@@ -36,7 +36,7 @@ pub enum AuditError {
     Checkpoint(#[source] json::Error),
 }
 
-/// What is wrong with a line of an audit log.
+/// What is wrong with a line of an audit log (§3.6).
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum AuditFault {

@@ -15,7 +15,7 @@ use super::verify::{AuditReader, Checkpoint, Torn};
 /// Lines are written this many bytes at a time.
 const CHUNK: usize = 64 << 10;
 
-/// How much an audit may queue.
+/// How much an audit may queue (§3.6).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AuditOptions {
     /// Slots of the queue, reserved ones counted; default 16,384.
@@ -31,7 +31,7 @@ impl Default for AuditOptions {
     }
 }
 
-/// What was found in a log that was opened.
+/// What was found in a log that was opened (§3.6).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Opened {
     /// Its end, without a torn line.
@@ -40,7 +40,7 @@ pub struct Opened {
     pub torn: Option<Torn>,
 }
 
-/// What one drain wrote.
+/// What one drain wrote (§3.6).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Drained {
     /// Lines.
@@ -49,7 +49,7 @@ pub struct Drained {
     pub gap: Option<Gap>,
 }
 
-/// The host's half of an audit log: owns the sink and writes what the kernel queued.
+/// The host's half of an audit log: owns the sink and writes what the kernel queued (§3.6).
 ///
 /// The chain's head advances only after a write succeeded. When one fails, the lines stay queued,
 /// what reached the sink is cut off again, and every act is refused until a later drain succeeds.

@@ -21,7 +21,7 @@ const ALLOWANCES: usize = 4096;
 /// No incarnation: those of a kernel begin at 1.
 const STRANGERS: u64 = 0;
 
-/// What found no slot since the last drain: entries that were lost, but not silently.
+/// What found no slot since the last drain: entries that were lost, but not silently (§3.6).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Gap {
     /// How many.
@@ -34,7 +34,7 @@ pub struct Gap {
     pub at: Timestamp,
 }
 
-/// The kernel's half of an audit log. Made by [`AuditLog::open`](super::AuditLog::open); belongs to
+/// The kernel's half of an audit log (§3.6). Made by [`AuditLog::open`](super::AuditLog::open); belongs to
 /// one kernel. Dropping it lets a thread in
 /// [`AuditLog::drain_blocking`](super::AuditLog::drain_blocking) write the rest and end.
 #[derive(Debug)]

@@ -4,7 +4,7 @@ use std::fmt;
 
 use fak_abi::{Digest, EventKind, PrincipalKind, Reason, Timestamp, VerdictKind, json};
 
-/// What an entry is about.
+/// What an entry is about (§3.6).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum AuditKind {
     /// An act was decided.

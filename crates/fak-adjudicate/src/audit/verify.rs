@@ -29,7 +29,7 @@ pub struct Checkpoint {
     pub head: Digest,
 }
 
-/// A last line without an end.
+/// A last line without an end (§3.6).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Torn {
     /// Its number, from 1.
@@ -38,7 +38,7 @@ pub struct Torn {
     pub bytes: u64,
 }
 
-/// What a log that verifies holds.
+/// What a log that verifies holds (§3.6).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Verified {
     /// Its end: what a checkpoint would say.
@@ -49,7 +49,7 @@ pub struct Verified {
     pub missed: u64,
 }
 
-/// Reads a log line by line and checks each against the one before it.
+/// Reads a log line by line and checks each against the one before it (§3.6).
 #[derive(Debug)]
 pub struct AuditReader<R> {
     input: R,
@@ -151,6 +151,16 @@ fn check_sum(text: &[u8]) -> Result<Digest, AuditFault> {
 ///
 /// # Errors
 /// [`AuditError::Line`] names the first bad line; a torn last line is one.
+///
+/// ```
+/// use fak_adjudicate::verify_audit;
+///
+/// // The first line names 64 zeros as the one before it; this one was cut out of a longer log.
+/// let line = "{\"n\":2,\"kind\":\"act\"}\n";
+/// assert!(verify_audit(line.as_bytes(), None).is_err());
+/// assert_eq!(verify_audit(&b""[..], None)?.end.count, 0);
+/// # Ok::<(), fak_adjudicate::AuditError>(())
+/// ```
 pub fn verify_audit(input: impl BufRead, checkpoint: Option<&Checkpoint>) -> Result<Verified, AuditError> {
     let mut reader = AuditReader::new(input);
     let mut missed = 0_u64;

@@ -6,11 +6,12 @@ use std::ops::Range;
 use fak_abi::json::Place;
 use thiserror::Error;
 
-/// A policy that was refused (§3.7, §8): file, line, key, and the line with a caret under it.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// A policy that was refused (§3.7, §8): file, line, key, and the line with a caret under it. Its debug form is the same text, so
+/// that a `main` that answers it shows something to go by.
+#[derive(Clone, PartialEq, Eq)]
 pub struct PolicyError(Box<Inner>);
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 struct Inner {
     file: String,
     place: Place,
@@ -19,7 +20,7 @@ struct Inner {
     excerpt: Excerpt,
 }
 
-/// What is wrong with a policy.
+/// What is wrong with a policy (§3.7).
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum PolicyProblem {
@@ -35,7 +36,7 @@ pub enum PolicyProblem {
         nearest: Option<&'static str>,
     },
     /// A key that must stand there.
-    #[error("missing key {0:?}")]
+    #[error("missing key {0:?}{needed}", needed = needed(.0))]
     MissingKey(&'static str),
     /// A word that is not in its vocabulary.
     #[error("unknown {what} {given:?}, expected one of {expected}{}", meant(.nearest))]
@@ -68,11 +69,16 @@ pub enum PolicyProblem {
     TooMany(usize),
 }
 
+/// What a key that every policy has is to say.
+fn needed(key: &str) -> &'static str {
+    if key == "version" { ": a policy begins with its version, which is 1" } else { "" }
+}
+
 fn meant(nearest: &Option<&'static str>) -> String {
     nearest.map_or_else(String::new, |near| format!(", did you mean {near:?}?"))
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 struct Excerpt {
     line: String,
     /// Characters before the caret, and under it.
@@ -150,6 +156,12 @@ impl fmt::Display for PolicyError {
         let margin = " ".repeat(number.len());
         write!(f, "{problem}\n {number} | {line}\n {margin} | ")?;
         write!(f, "{}{}", " ".repeat(*lead), "^".repeat(*width))
+    }
+}
+
+impl fmt::Debug for PolicyError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
     }
 }
 

@@ -6,11 +6,12 @@ use std::fmt;
 use fak_abi::json::nearest;
 use fak_abi::{Act, Capability, Disposition, Id};
 
+use super::covering::Covering;
 use super::glob::Glob;
 use super::program::Family;
 use super::rule::{Effect, Policy, Rule, Who};
 
-/// Something suspicious about one rule of a policy.
+/// Something suspicious about one rule of a policy (§3.7).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PolicyLint {
     /// The line the rule starts on, from 1.
@@ -34,14 +35,17 @@ const PROTOCOL: [&str; 8] =
 impl Policy {
     /// Names the rules that can never match or never decide (§3.7). `tools` are the host's own
     /// tools, if they are known: without them a rule for a tool outside the protocol is believed.
-    /// Rules that only several others together make superfluous are not found. Quadratic in the
-    /// rules of one tool.
+    /// Rules that only several others together make superfluous are not found. Linear in the rules
+    /// that name a tool, agent, fleet or address exactly; quadratic in those that name all of them by
+    /// patterns, or not at all.
     #[must_use]
     pub fn lint(&self, tools: Option<&[&str]>) -> Vec<PolicyLint> {
         let mut found = Vec::new();
+        let covering = Covering::new(&self.rules);
         for (position, rule) in self.rules.iter().enumerate() {
             let never = never_matches(rule, tools);
-            let text = never.or_else(|| self.never_decides(rule, position)).or_else(|| invites_retries(rule));
+            let text =
+                never.or_else(|| never_decides(&covering, rule, position)).or_else(|| invites_retries(rule));
             found.extend(text.map(|text| PolicyLint {
                 line: rule.line,
                 rule: format!("{}[{}]", rule.effect.name(), rule.index + 1),
@@ -61,24 +65,22 @@ impl Policy {
         found.sort_by_key(|lint| lint.line);
         found
     }
+}
 
-    /// Another rule always decides instead.
-    fn never_decides(&self, rule: &Rule, position: usize) -> Option<String> {
-        let same =
-            |other: &Rule| std::mem::discriminant(&other.effect) == std::mem::discriminant(&rule.effect);
-        let before = self.rules.iter().take(position).find(|other| same(other) && other.covers(rule));
-        if let Some(other) = before {
-            return Some(format!(
-                "never decides: {}[{}] matches all it matches",
-                other.effect.name(),
-                other.index + 1
-            ));
-        }
-        let denied = self.rules.iter().find(|other| {
-            rule.effect == Effect::Allow && matches!(other.effect, Effect::Deny(_)) && other.covers(rule)
-        });
-        denied.map(|other| format!("never allows: deny[{}] denies all it matches", other.index + 1))
+/// Another rule always decides instead.
+fn never_decides(covering: &Covering<'_>, rule: &Rule, position: usize) -> Option<String> {
+    let same = |other: &Rule| std::mem::discriminant(&other.effect) == std::mem::discriminant(&rule.effect);
+    let before = covering.first(rule, |at, other| at < position && same(other) && other.covers(rule));
+    if let Some(other) = before {
+        let (effect, number) = (other.effect.name(), other.index + 1);
+        return Some(format!("never decides: {effect}[{number}] matches all it matches"));
     }
+    if rule.effect != Effect::Allow {
+        return None;
+    }
+    let denied =
+        covering.first(rule, |_, other| matches!(other.effect, Effect::Deny(_)) && other.covers(rule));
+    denied.map(|other| format!("never allows: deny[{}] denies all it matches", other.index + 1))
 }
 
 impl Who {
@@ -101,7 +103,7 @@ fn covers(glob: Option<&Glob>, other: Option<&Glob>, always: bool) -> bool {
 
 impl Rule {
     /// True only if this rule matches everything that `other` matches.
-    fn covers(&self, other: &Self) -> bool {
+    pub(super) fn covers(&self, other: &Self) -> bool {
         let wide = |mine: Option<u64>, theirs: Option<u64>| match (mine, theirs) {
             (None, _) => true,
             (Some(_), None) => false,

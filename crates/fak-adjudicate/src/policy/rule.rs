@@ -4,8 +4,20 @@ use fak_abi::{Act, Capability, Id, PrincipalSpec, Reason, ShareScope, Taint};
 
 use super::glob::{AddressGlob, Glob};
 
-/// A parsed policy: every rule is well formed. Which of them can never match, [`Policy::lint`]
+/// A parsed policy: every rule is well formed (§3.7). Which of them can never match, [`Policy::lint`]
 /// says.
+///
+/// ```
+/// use fak_adjudicate::Policy;
+///
+/// let error = Policy::from_toml("team.toml", "version = 1\n[[deny]]\ntool = \"a2a.send\"\nagnet = \"x\"\n").unwrap_err();
+/// assert!(error.to_string().starts_with("team.toml:4:1: deny[1].agnet: unknown key \"agnet\", did you mean \"agent\"?"));
+///
+/// // A rule that can never match is found before it is missed.
+/// let policy = Policy::from_toml("team.toml", "version = 1\n[[deny]]\ntool = \"a2a.publsh\"\n")?;
+/// assert!(policy.lint(None).first().ok_or("clean")?.text.contains("a2a.publish"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Policy {
     pub(super) file: String,

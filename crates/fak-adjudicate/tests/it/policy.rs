@@ -218,7 +218,7 @@ proptest! {
 #[test]
 fn errors_say_where_what_and_what_was_meant() {
     let cases = [
-        ("[[allow]]\ntool = \"x\"\n", "p:1:1: version: missing key \"version\"\n 1 | [[allow]]\n   | ^"),
+        ("[[allow]]\ntool = \"x\"\n", "p:1:1: version: missing key \"version\": a policy begins with its version, which is 1\n 1 | [[allow]]\n   | ^"),
         ("version = 2\n", "p:1:11: version: expected the integer 1\n 1 | version = 2\n   |           ^"),
         (
             "version = 1\nallows = []\n",

@@ -158,6 +158,13 @@ fn what_a_newcomer_mistakes_is_answered() {
     );
     check(
         &scratch,
+        &["explain", "MISROUTE", "--policy", "p.toml"],
+        &expect![[r#"
+            fak: --policy is for a scenario, and "MISROUTE" is no file
+        "#]],
+    );
+    check(
+        &scratch,
         &["explain", "a2achan/gate"],
         &expect![[r#"
         fak: nothing is known of "a2achan/gate": did you mean "a2achan/bytes"? A check is what stands after "at", not after "by"

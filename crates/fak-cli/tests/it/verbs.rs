@@ -137,6 +137,18 @@ fn a_journal_is_checked_and_a_tampered_one_refused() {
         assert_eq!(ran.status, 1);
         assert!(ran.err.contains(said), "{}", ran.err);
     }
+    let several = fak(&[
+        "journal",
+        "verify",
+        "examples/peer/journals/journal-a.json",
+        "no/such.json",
+        "examples/peer/journals/journal-a-bad-digest.json",
+        "--json",
+    ]);
+    assert_eq!(several.status, 2);
+    let lines: Vec<Value> = several.out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!((&lines[0]["verifies"], &lines[1]["verifies"]), (&true.into(), &false.into()));
+    assert!(several.err.contains("no/such.json"), "{}", several.err);
     let shown = fak(&["journal", "show", "examples/peer/journals/journal-a.json", "--json"]);
     assert_eq!(shown.out.lines().count(), 12);
     assert_eq!(fak(&["journal", "verify", "no/such.json"]).status, 2);
@@ -186,6 +198,15 @@ fn a_record_in_a_file_is_patched_and_shown() {
     assert_eq!((&view["revision"], &view["record"]["title"]), (&1.into(), &"second".into()));
     let log = scratch.fak(&[&["task", "log", "j.json"][..], &planner].concat());
     assert!(log.out.ends_with("1 event, 0 hidden, the chain verifies\n"), "{}", log.out);
+    // What is denied says for what of the patch.
+    scratch.write("typo.json", title("x").replace("/title", "/titel"));
+    let denied = apply("typo.json", "1");
+    assert_eq!(denied.status, 1);
+    assert!(
+        denied.out.contains("  at        /ops/0/path: no such path, did you mean \"/title\"?"),
+        "{}",
+        denied.out
+    );
     // Another's name, and a reader of another fleet, are refused by the kernel.
     let other = scratch.fak(&[
         "task",
@@ -236,6 +257,10 @@ fn a_policy_is_checked_and_tried_on_scenarios() {
         key.err
     );
     assert_eq!(scratch.fak(&["policy", "test", "good.toml", "holds.json"]).status, 0);
+    let explained = scratch.fak(&["explain", "holds.json", "--step", "1", "--policy", "deny.toml"]);
+    assert_eq!(explained.status, 0, "{}", explained.err);
+    assert!(explained.out.contains("policy               deny POLICY_BLOCK"), "{}", explained.out);
+    assert!(!scratch.fak(&["explain", "holds.json", "--step", "1"]).out.contains("POLICY_BLOCK"));
     let denied = scratch.fak(&["policy", "test", "deny.toml", "holds.json"]);
     assert_eq!(denied.status, 1);
     assert!(denied.out.contains("deny POLICY_BLOCK by policy"), "{}", denied.out);
@@ -261,6 +286,23 @@ fn the_demo_goes_as_it_must() {
     }
     let report: Value = serde_json::from_str(&fak(&["demo", "--json"]).out).unwrap();
     assert_eq!(report["held"], 1);
+}
+
+/// A body that cannot be shared stops its step; the line and the explanation say so.
+#[test]
+fn a_widening_that_is_refused_is_told_as_one() {
+    let scratch = Scratch::new("unshared");
+    scratch.write(
+        "n.json",
+        r#"{"schema": "fak.scenario.v1", "name": "n", "agents": {"alpha": {"fleet": "f1", "caps": ["a2a.send"]}}, "steps": [
+            {"do": "send", "by": "alpha", "to": "in_kernel:x", "body": {"text": "x", "scope": "fleet"},
+             "expect": {"verdict": "deny", "reason": "DEFAULT_DENY"}}]}"#,
+    );
+    for verb in [&["run", "n.json"][..], &["explain", "n.json"]] {
+        let ran = scratch.fak(verb);
+        assert!(ran.out.contains("its body is to be widened to fleet first (ref.widen)"), "{}", ran.out);
+    }
+    assert!(scratch.fak(&["explain", "n.json"]).out.contains("  refs                 deny DEFAULT_DENY"));
 }
 
 #[test]

@@ -45,7 +45,7 @@ impl Witness {
     }
 }
 
-/// What an arrival comes to. Everything but `Count` is a refusal.
+/// What an arrival comes to (§6.5). Everything but `Count` is a refusal.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[must_use]
 pub enum Arrival {

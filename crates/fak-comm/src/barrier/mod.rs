@@ -54,6 +54,34 @@ struct State {
 }
 
 /// A barrier over a group (§6.5). Cheap to clone; clones are one barrier. It carries no authority.
+///
+/// ```
+/// use std::sync::Arc;
+/// use fak_abi::{CapSet, Id, PrincipalSpec, Reason};
+/// use fak_adjudicate::Kernel;
+/// use fak_comm::{Comm, Group, GroupSpec, Member, Witness};
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let comm = Arc::new(Comm::new());
+/// let kernel = Kernel::builder().driver(comm.clone()).build()?;
+/// let attach = |id| -> Result<_, Box<dyn std::error::Error>> {
+///     Ok(kernel.attach(PrincipalSpec::agent(Id::new(id)?).caps(CapSet::ALL))?)
+/// };
+/// let (ann, bob) = (attach("ann")?, attach("bob")?);
+/// let pair = vec![Member::new(Id::new("ann")?), Member::new(Id::new("bob")?)];
+/// let barrier = comm.barrier(Group::new(GroupSpec::new(Id::new("pair")?, pair))?);
+///
+/// let witness = |rank| Witness::of(barrier.group(), rank).ok_or("no such rank");
+/// assert!(barrier.arrive(&ann, &witness(0)?).is_allow());
+/// assert_eq!(barrier.report().missing, [Id::new("bob")?]);
+/// // Nobody arrives for another, and nobody twice.
+/// assert_eq!(barrier.arrive(&ann, &witness(1)?).reason(), Some(Reason::TrustViolation));
+/// assert_eq!(barrier.arrive(&ann, &witness(0)?).reason(), Some(Reason::Malformed));
+/// assert!(barrier.arrive(&bob, &witness(1)?).is_allow());
+/// assert!(barrier.report().complete);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone)]
 pub struct Barrier {
     core: Arc<Core>,
@@ -212,5 +240,26 @@ impl Barriers {
             let woken = core.state.lock().waiters.of(principal);
             woken.into_iter().for_each(Waker::wake);
         });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::group::{GroupSpec, Member};
+
+    /// Barriers that are dropped are forgotten, so that a host that opens one a wave holds no more than are open.
+    #[test]
+    fn dropped_barriers_are_forgotten() {
+        let inner: Arc<Inner> = Arc::default();
+        let id = Id::new("a").unwrap();
+        let group = Group::new(GroupSpec::new(id.clone(), vec![Member::new(id.clone())])).unwrap();
+        let kept: Vec<Barrier> = (0..3).map(|_| Barrier::open(group.clone(), &inner)).collect();
+        for _ in 0..1_000 {
+            drop(Barrier::open(group.clone(), &inner));
+        }
+        let open = inner.barriers.open.lock();
+        assert!(open.len() <= 16, "{} are remembered", open.len());
+        assert_eq!(open.iter().filter(|barrier| barrier.strong_count() > 0).count(), kept.len());
     }
 }

@@ -16,7 +16,7 @@ use super::{Barrier, DETACHED, NAME, WAITS};
 /// Most waits one principal may have at the barriers of a kernel at once (§4.12).
 const MAX_WAITS: usize = 1_024;
 
-/// How a barrier stands.
+/// How a barrier stands (§6.5).
 #[derive(Clone, Debug, Eq, PartialEq, serde::Serialize)]
 pub struct BarrierReport {
     /// Whether every rank has arrived or is gone.
@@ -91,7 +91,7 @@ impl Drop for Share {
     }
 }
 
-/// A wait for a barrier; see [`Barrier::wait`].
+/// A wait for a barrier; see [`Barrier::wait`] (§6.5).
 #[must_use]
 pub struct BarrierWait {
     barrier: Barrier,

@@ -15,7 +15,7 @@ use crate::error::CommError;
 use crate::group::{Group, Member};
 use crate::reduce::{Output, Reduced, Reduction, Tally};
 
-/// What a gather came to.
+/// What a gather came to (§6.4).
 #[derive(Clone, Debug)]
 pub struct Gathered {
     /// The winning output itself, its taint joined over all; or a value made of all of them, the gatherer's own.

@@ -11,7 +11,7 @@ use super::{Collective, Communicator};
 use crate::error::CommError;
 use crate::group::Group;
 
-/// What a hand-over came to, once every rank is reaped.
+/// What a hand-over came to, once every rank is reaped (§6.3).
 #[derive(Clone, Debug)]
 pub struct Delivery {
     /// How many members received it.
@@ -20,7 +20,7 @@ pub struct Delivery {
     pub lost: Vec<Lost>,
 }
 
-/// A member that a hand-over did not reach.
+/// A member that a hand-over did not reach (§6.2).
 #[derive(Clone, Debug)]
 pub struct Lost {
     /// Its rank.

@@ -22,7 +22,7 @@ pub(crate) use gather::GatherEngine;
 pub use gather::{Gathered, PendingGather};
 pub use hand::{Delivery, Lost, PendingDelivery};
 
-/// What a collective answers: its value, or which rank refused it.
+/// What a collective answers: its value, or which rank refused it (§6.2).
 #[derive(Clone, Debug)]
 #[must_use]
 pub enum Collective<T> {
@@ -82,7 +82,7 @@ impl<T> Collective<T> {
     }
 }
 
-/// A group within a kernel: what agents perform collectives with. Cheap to clone.
+/// A group within a kernel: what agents perform collectives with (§6.2). Cheap to clone.
 ///
 /// It carries no authority: every act names the handle that performs it.
 #[derive(Clone)]

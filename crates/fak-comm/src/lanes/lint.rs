@@ -11,7 +11,7 @@ use super::taxonomy::{Lane, Listing, Note, Taxonomy};
 /// Most overlaps a report lists; the rest is counted.
 const MAX_OVERLAPS: usize = 10_000;
 
-/// A lane listed more than once.
+/// A lane listed more than once (§6.7).
 #[derive(Clone, Debug, Eq, PartialEq, serde::Serialize)]
 pub struct Duplicate {
     /// Its name.
@@ -22,7 +22,7 @@ pub struct Duplicate {
     pub times: usize,
 }
 
-/// Two lanes whose trees overlap, so that they never run together.
+/// Two lanes whose trees overlap, so that they never run together (§6.7).
 #[derive(Clone, Debug, Eq, PartialEq, serde::Serialize)]
 pub struct Overlap {
     /// The two lanes, sorted.

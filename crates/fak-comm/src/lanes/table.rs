@@ -19,7 +19,7 @@ pub struct LeaseTable {
     last: u64,
 }
 
-/// What a fence is good for at an instant.
+/// What a fence is good for at an instant (§6.7).
 #[derive(Clone, Debug)]
 #[must_use]
 pub enum Standing {
@@ -49,8 +49,10 @@ impl LeaseTable {
         self.live(now).filter(|lease| Arc::ptr_eq(&lease.holder, holder)).count()
     }
 
-    /// Decides every request, each beside those before it: all are admitted, or none. The error side is the
-    /// first refusal and its place.
+    /// Decides every request, each beside those before it: all are admitted, or none (§6.6).
+    ///
+    /// # Errors
+    /// The first refusal, and its place among the requests.
     pub fn decide_all(
         &self,
         requests: &[LaneRequest<'_>],

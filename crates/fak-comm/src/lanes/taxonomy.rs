@@ -15,7 +15,7 @@ const MAX_LANES: usize = 4_096;
 /// Most globs of all trees together: the lint compares them in pairs.
 const MAX_TREE_GLOBS: usize = 16_384;
 
-/// A name as a list gives it, with its line when it came as text.
+/// A name as a list gives it, with its line when it came as text (§6.7).
 #[derive(Clone, Debug, Eq, PartialEq, serde::Serialize)]
 pub struct Listing {
     /// The lane's name.
@@ -50,7 +50,7 @@ pub struct Note {
     pub line: usize,
 }
 
-/// One lane.
+/// One lane (§6.7).
 #[derive(Clone, Debug)]
 pub struct Lane {
     pub(super) name: Id,
@@ -79,6 +79,17 @@ impl Lane {
 }
 
 /// The lanes of a workspace (§6.7). Immutable once read.
+///
+/// ```
+/// use fak_comm::Taxonomy;
+///
+/// let lanes: Taxonomy = "[lanes]\nconcurrent = [\"docs\", \"code\"]\n[lanes.trees]\ndocs = [\"docs/**\"]\n".parse()?;
+/// assert_eq!(lanes.lanes().len(), 2);
+/// assert_eq!(lanes.nearest("dcos").map(|lane| lane.as_str()), Some("docs"));
+/// // A lane without a tree claims everything, which the lint says.
+/// assert_eq!(lanes.lint().without_tree.len(), 1);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug, Default)]
 pub struct Taxonomy {
     pub(super) lanes: BTreeMap<Id, Lane>,

@@ -7,7 +7,7 @@ use fak_abi::Id;
 use super::decide::{Region, Why};
 use super::taxonomy::{Lane, Taxonomy};
 
-/// Whether lanes may run together, as data: unknown names, and every pair that conflicts with the reason.
+/// Whether lanes may run together, as data: unknown names, and every pair that conflicts with the reason (§6.7).
 #[derive(Clone, Debug, Default, Eq, PartialEq, serde::Serialize)]
 pub struct Together {
     /// Names that are no lane, each with the nearest lane if one is near.

@@ -24,6 +24,36 @@ const MAX_LEASES: usize = 256;
 
 /// Grants leases over the lanes of one workspace, under one fence counter (§6.7). A driver: it belongs to the
 /// kernel it is built into.
+///
+/// ```
+/// use std::{sync::Arc, time::Duration};
+/// use fak_abi::{CapSet, Id, PrincipalSpec, Reason};
+/// use fak_adjudicate::{Kernel, ManualClock};
+/// use fak_comm::{LaneArbiter, LaneRequest};
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let lanes = "[lanes]\nconcurrent = [\"docs\"]\n[lanes.trees]\ndocs = [\"docs/**\"]\n";
+/// let arbiter = Arc::new(LaneArbiter::new(lanes.parse()?));
+/// let time = Arc::new(ManualClock::at("2026-01-01T00:00:00Z".parse()?));
+/// let kernel = Kernel::builder().driver(arbiter.clone()).time(time.clone()).build()?;
+/// let attach = |id| -> Result<_, Box<dyn std::error::Error>> {
+///     Ok(kernel.attach(PrincipalSpec::agent(Id::new(id)?).caps(CapSet::ALL))?)
+/// };
+/// let (ann, bob) = (attach("ann")?, attach("bob")?);
+///
+/// let (lane, ttl) = (LaneRequest::Lane("docs"), Duration::from_secs(3));
+/// let first = arbiter.lease(&ann, lane, ttl).allowed().ok_or("refused")?;
+/// assert_eq!(arbiter.lease(&bob, lane, ttl).verdict().reason(), Some(Reason::LeaseHeld));
+///
+/// // Past its time the lane is granted again, under a higher fence; the first holder's token is stale.
+/// time.advance(ttl);
+/// let second = arbiter.lease(&bob, lane, ttl).allowed().ok_or("refused")?;
+/// assert!(second.fence() > first.fence());
+/// assert_eq!(arbiter.check(&ann, &first, "docs/a.md").verdict().reason(), Some(Reason::LeaseHeld));
+/// assert!(arbiter.check(&bob, &second, "docs/a.md").is_allow());
+/// # Ok(())
+/// # }
+/// ```
 pub struct LaneArbiter {
     tie: Tie,
     taxonomy: Taxonomy,
@@ -129,8 +159,12 @@ impl LaneArbiter {
         }
         match granted {
             Ok(value) => {
-                let by = cleared.into_iter().map(|one| one.allow(link.sequence().next()).by()).next_back();
-                Leased::Allow { value, by: by.unwrap_or(NAME) }
+                // Every act is settled, not the last alone: each has its entry in the audit (§3.6).
+                let mut by = NAME;
+                for one in cleared {
+                    by = one.allow(link.sequence().next()).by();
+                }
+                Leased::Allow { value, by }
             }
             Err(Refused { at, site, refusal, found }) => {
                 self.refuse_rest(cleared, refusal);

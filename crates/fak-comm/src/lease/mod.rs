@@ -57,7 +57,7 @@ impl Lease {
     }
 }
 
-/// What an act on leases answers.
+/// What an act on leases answers (§6.7).
 #[derive(Clone, Debug)]
 #[must_use]
 pub enum Leased<T> {
@@ -72,7 +72,7 @@ pub enum Leased<T> {
     Refuse(LeaseRefusal),
 }
 
-/// Why an act on leases was refused, and what is in the way.
+/// Why an act on leases was refused, and what is in the way (§6.7).
 #[derive(Clone, Debug)]
 pub struct LeaseRefusal {
     /// Reason, rung, and for a held lease when the last one in the way expires.

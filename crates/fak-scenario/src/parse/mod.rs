@@ -1,6 +1,7 @@
 //! From text to a [`Scenario`]: strict about every member, and precise about where one is wrong (§8). What the parts mean is
 //! not here.
 
+mod body_text;
 mod channel;
 mod expect;
 mod kernel;
@@ -13,7 +14,10 @@ mod wave;
 
 use std::path::{Path, PathBuf};
 
-use fak_abi::json::{self, Cursor, Document, Fields, Lexer};
+use fak_abi::{
+    ShareScope,
+    json::{self, Cursor, Document, Fields},
+};
 
 pub(crate) use self::expect::to_serde;
 use self::names::Names;
@@ -176,13 +180,15 @@ impl<'t> Source<'t> {
     fn raw(&self, cursor: Cursor<'_>) -> RawJson {
         let start = cursor.value().offset();
         let rest = self.text.get(start..).unwrap_or_default();
-        let mut lexer = Lexer::new(rest, &json::Limits::default());
-        while let Ok(Some(_)) = lexer.next_token() {
-            if lexer.depth() == 0 {
-                break;
-            }
-        }
-        RawJson { text: rest.get(..lexer.offset()).unwrap_or(rest).to_owned(), line: self.line(cursor) }
+        let text = rest.get(..body_text::length(rest)).unwrap_or(rest).to_owned();
+        RawJson { text, line: self.line(cursor) }
+    }
+
+    /// A record's text, with its body references spelled out.
+    fn record(&self, cursor: Cursor<'_>) -> Parsed<RawJson> {
+        let RawJson { text, line } = self.raw(cursor);
+        let spelled = body_text::spelled_out(&text, cursor, ShareScope::Fleet.name())?;
+        Ok(RawJson { text: spelled.unwrap_or(text), line })
     }
 
     /// The text of a file a member names.

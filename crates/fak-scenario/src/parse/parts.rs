@@ -33,6 +33,9 @@ pub(super) fn address(cursor: Cursor<'_>) -> Parsed<Address> {
 
 /// `{text | base64 | ref, scope?, taint?, owner?}`.
 pub(super) fn body(names: &Names, cursor: Cursor<'_>) -> Parsed<Body> {
+    if cursor.value().as_str().is_some() {
+        return Err(rule(cursor, "a body is an object: {\"text\": …}, with \"scope\" if it is to be shared"));
+    }
     let mut fields = closed(cursor, BODY)?;
     let text = fields.optional("text");
     let base64 = fields.optional("base64");

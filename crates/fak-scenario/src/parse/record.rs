@@ -2,10 +2,12 @@
 //! reads them.
 
 use fak_abi::json::{self, Cursor, Fields};
-use fak_sharedtask::{Envelope as _, Limits, Patch};
+use fak_sharedtask::{Envelope as _, Hash, Limits, Patch};
 
 use super::{
-    Fault, Parsed, Source, closed,
+    Fault, Parsed, Source,
+    body_text::{along, spelled_out},
+    closed,
     names::{Kept, Names},
     parts::{body, optional_text, scope, text},
     rule, unfit,
@@ -19,7 +21,7 @@ pub(super) fn act(
     fields: &mut Fields<'_>,
 ) -> Parsed<Option<RecordAct>> {
     Ok(Some(match name {
-        "create" => RecordAct::Create { record: source.raw(fields.required("record")?) },
+        "create" => RecordAct::Create { record: source.record(fields.required("record")?)? },
         "patch" => {
             let (patch, base) = patch(source, fields.required("patch")?)?;
             RecordAct::Patch { patch: Box::new(patch), base, key: optional_text(fields, "key")? }
@@ -64,14 +66,22 @@ fn patch(source: &Source<'_>, cursor: Cursor<'_>) -> Parsed<(Patch, Base)> {
     let RawJson { text, .. } = source.raw(cursor);
     let base_at = cursor.object()?.optional("base_rev");
     let named = base_at.and_then(|at| at.value().as_str()?.strip_prefix('@'));
+    const EXPECTED: &str = "a digest, \"@current\", or \"@\" and the number of a revision";
     let (Some(at), Some(named)) = (base_at, named) else {
+        let written = base_at.and_then(|at| Some((at, at.value().as_str()?)));
+        if let Some((at, text)) = written
+            && !text.is_empty()
+            && Hash::parse(text).is_none()
+        {
+            return Err(unfit(at, EXPECTED));
+        }
         return Ok((read_patch(source, cursor, &text)?, Base::Written));
     };
     let base = match named.parse() {
         Ok(number) => Base::Number(number),
         Err(_) if named == "current" => Base::Current,
         Err(_) => {
-            return Err(unfit(at, "a digest, \"@current\", or \"@\" and the number of a revision"));
+            return Err(unfit(at, EXPECTED));
         }
     };
     // An empty base reads as none, and is replaced when the patch is performed. The blanks keep every place.
@@ -85,10 +95,19 @@ fn patch(source: &Source<'_>, cursor: Cursor<'_>) -> Parsed<(Patch, Base)> {
 
 /// Reads a patch, with errors placed in the scenario.
 fn read_patch(source: &Source<'_>, cursor: Cursor<'_>, text: &str) -> Parsed<Patch> {
-    Patch::parse(text.as_bytes(), &Limits::default()).map_err(|error| {
-        let here = cursor.invalid("");
-        let origin = json::Place::of(source.text.as_bytes(), cursor.value().offset());
-        Fault::here(error.within(origin, here.path()), None)
+    // What a patch brings is as wide as the patch, unless it says otherwise.
+    let scope = cursor.value().member("scope").and_then(json::Value::as_str).unwrap_or_default();
+    let spelled = spelled_out(text, cursor, scope)?;
+    let here = cursor.invalid("");
+    let place = |offset| json::Place::of(source.text.as_bytes(), offset);
+    Patch::parse(spelled.as_deref().unwrap_or(text).as_bytes(), &Limits::default()).map_err(|error| {
+        if spelled.is_none() {
+            return Fault::here(error.within(place(cursor.value().offset()), here.path()), None);
+        }
+        // Columns are those of the text as it was spelled out: the member tells where it stands in the scenario.
+        let at = along(cursor.value(), error.path()).offset();
+        let path = format!("{}{}", here.path(), error.path());
+        Fault::here(json::Error::new(place(at), path, error.problem().clone()), None)
     })
 }
 

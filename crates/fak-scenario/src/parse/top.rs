@@ -304,7 +304,7 @@ fn tasks(source: &Source<'_>, cursor: Cursor<'_>) -> Parsed<Vec<RawJson>> {
     let mut list = Vec::new();
     for element in cursor.array()? {
         element.object()?;
-        list.push(source.raw(element));
+        list.push(source.record(element)?);
     }
     Ok(list)
 }
@@ -318,7 +318,7 @@ fn list_of(path: &std::path::Path, text: &str, source: &Source<'_>) -> Parsed<Ve
     let mut list = Vec::new();
     for element in document.root().array().map_err(elsewhere)? {
         element.object().map_err(elsewhere)?;
-        list.push(other.raw(element));
+        list.push(other.record(element)?);
     }
     Ok(list)
 }

@@ -42,6 +42,16 @@ impl Channels {
     }
 }
 
+/// Somebody names an inbox that is another's.
+pub(super) fn not_in_hand(what: &str, name: &str, owner: &Actor) -> Stop {
+    Stop::missing(format!("{what} \"{name}\" is {owner}'s; nobody else has it in hand"))
+}
+
+/// Somebody names an inbox that was never made.
+pub(super) fn no_inbox(name: &str) -> Stop {
+    Stop::missing(format!("there is no inbox \"{name}\": the step that makes it did not succeed"))
+}
+
 impl World {
     pub(super) fn channel(&mut self, by: &Actor, act: &ChannelAct) -> Done {
         match act {
@@ -118,12 +128,7 @@ impl World {
     /// From a subscription, a request's reply inbox, or the member's inbox of a group.
     fn recv_inbox(&mut self, by: &Actor, name: &str) -> Result<Done, Stop> {
         let handle = self.handle(by)?;
-        if let Some((subscription, owner)) = self.channels.subscriptions.get_mut(name) {
-            if owner != by {
-                return Err(Stop::missing(format!(
-                    "inbox \"{name}\" is {owner}'s; nobody else has it in hand"
-                )));
-            }
+        if let Some(subscription) = self.subscription(by, name)? {
             let delivery = subscription.try_recv();
             return Ok(self.received(&handle, delivery).at(name));
         }
@@ -135,7 +140,16 @@ impl World {
             let delivery = endpoint.try_recv_group(group.group().name());
             return Ok(self.received(&handle, delivery).at(format!("group:{name:?}")));
         }
-        Err(Stop::missing(format!("there is no inbox \"{name}\": the step that makes it did not succeed")))
+        Err(no_inbox(name))
+    }
+
+    /// A subscription by name, if one has it; in hand only to whom it belongs.
+    pub(super) fn subscription(&mut self, by: &Actor, name: &str) -> Result<Option<&mut Subscription>, Stop> {
+        match self.channels.subscriptions.get_mut(name) {
+            Some((_, owner)) if owner != by => Err(not_in_hand("inbox", name, owner)),
+            Some((subscription, _)) => Ok(Some(subscription)),
+            None => Ok(None),
+        }
     }
 
     /// What a receive answered.
@@ -227,7 +241,7 @@ impl World {
             return Err(Stop::missing(format!("there is no subscription \"{name}\"")));
         };
         if *by != Actor::Host && owner != by {
-            return Err(Stop::missing(format!("inbox \"{name}\" is {owner}'s; nobody else has it in hand")));
+            return Err(not_in_hand("inbox", name, owner));
         }
         let topic = subscription.topic().to_string();
         Ok(Done::decided(&subscription.unsubscribe()).at(topic))

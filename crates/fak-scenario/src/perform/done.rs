@@ -1,6 +1,6 @@
 //! What came of one act: its answers, what it yields, and what its line says.
 
-use fak_abi::{Explanation, Outcome, Ref, Verdict, VerdictKind};
+use fak_abi::{Explanation, Outcome, Ref, ShareScope, Verdict, VerdictKind};
 use serde_json::json;
 
 use super::world::Kept;
@@ -27,8 +27,10 @@ pub(super) struct Done {
 
 /// Why an act was not even tried: what it is made of was refused, or was never kept.
 pub(super) enum Stop {
-    /// Its body could not be widened, or its address is none; that is the step's verdict.
+    /// Its address is none; that is the step's verdict.
     Refused(Verdict),
+    /// Its body could not be widened to that scope: that is the step's verdict, and why it would be answered so again.
+    Unshared(Verdict, ShareScope, Box<Explanation>),
     /// It refers to nothing.
     Missing(String),
 }
@@ -47,6 +49,10 @@ impl From<Stop> for Done {
                 let mut done = Self::decided(&verdict);
                 done.answers.set("act", verdict.kind().name());
                 done
+            }
+            Stop::Unshared(verdict, scope, _) => {
+                let note = format!("its body is to be widened to {scope} first (ref.widen)");
+                Self { note: Some(note), ..Self::from(Stop::Refused(verdict)) }
             }
             Stop::Missing(why) => Self::failed(why),
         }

@@ -2,10 +2,11 @@
 
 use std::{collections::HashMap, time::Duration};
 
-use fak_a2achan::{Delivery, End, LeasedMessage, PendingReply, RequestOptions};
+use fak_a2achan::{Delivery, End, Endpoint, LeasedMessage, PendingReply, RequestOptions};
 use fak_abi::{Act as Verb, Clock as _, Id, Outcome, Rider};
 
 use super::{
+    channel::{no_inbox, not_in_hand},
     done::{Done, Stop},
     world::{Kept, World},
 };
@@ -29,18 +30,18 @@ impl World {
         deadline_ms: Option<u64>,
     ) -> Result<Done, Stop> {
         let endpoint = self.endpoint(by)?;
-        let at = match from {
-            Inbox::At(at) => at,
-            Inbox::Named(inbox) => {
-                return Err(Stop::missing(format!(
-                    "inbox \"{inbox}\" hands over copies, which are not leased"
-                )));
-            }
+        let deadline = deadline_ms.map(Duration::from_millis);
+        let (delivery, at) = match from {
+            Inbox::At(at) => match at.key() {
+                Ok(key) => (endpoint.try_recv_leased(&key, deadline), at.to_string()),
+                Err(_) => {
+                    let refused = endpoint.malformed(Verb::RecvLeased, None);
+                    return Ok(Done::decided(&refused).at(at.to_string()));
+                }
+            },
+            Inbox::Named(inbox) => self.lease_inbox(by, &endpoint, inbox, deadline)?,
         };
-        let Ok(key) = at.key() else {
-            return Ok(Done::decided(&endpoint.malformed(Verb::RecvLeased, None)).at(at.to_string()));
-        };
-        Ok(match endpoint.try_recv_leased(&key, deadline_ms.map(Duration::from_millis)) {
+        Ok(match delivery {
             Delivery::Message(guard) => {
                 let mut done = Self::describe(endpoint.agent(), guard.message());
                 done.yields = Some(Kept::Ref(guard.message().body().clone()));
@@ -49,7 +50,32 @@ impl World {
             }
             other => Self::nothing_received(&other),
         }
-        .at(at.to_string()))
+        .at(at))
+    }
+
+    /// From a subscription, a request's reply inbox, or the member's inbox of a group.
+    fn lease_inbox(
+        &mut self,
+        by: &Actor,
+        endpoint: &Endpoint,
+        inbox: &str,
+        deadline: Option<Duration>,
+    ) -> Result<(Delivery<LeasedMessage>, String), Stop> {
+        if let Some(subscription) = self.subscription(by, inbox)? {
+            return Ok((subscription.try_recv_leased(deadline), inbox.to_owned()));
+        }
+        if let Some((pending, owner)) = self.exchanges.requests.get_mut(inbox) {
+            if owner != by {
+                return Err(not_in_hand("request", inbox, owner));
+            }
+            let at = pending.key().to_string();
+            return Ok((pending.try_take_leased(deadline), at));
+        }
+        if let Some(group) = self.waves.groups.get(inbox) {
+            let delivery = endpoint.try_recv_group_leased(group.group().name(), deadline);
+            return Ok((delivery, format!("group:{inbox:?}")));
+        }
+        Err(no_inbox(inbox))
     }
 
     /// `consume` and `drop`: settling a guard is no act (§2.8).
@@ -115,9 +141,7 @@ impl World {
             return Err(Stop::missing(format!("no request is open as \"{name}\"")));
         };
         if *by != Actor::Host && owner != by {
-            return Err(Stop::missing(format!(
-                "request \"{name}\" is {owner}'s; nobody else has it in hand"
-            )));
+            return Err(not_in_hand("request", name, owner));
         }
         let (owner, at) = (owner.clone(), pending.key().to_string());
         let delivery = pending.try_take();

@@ -2,14 +2,17 @@
 
 use std::time::Duration;
 
-use fak_abi::{Act as Verb, Address, Explanation, Gate as _, Id, Ref, ToolCall};
+use fak_abi::{Act as Verb, Address, AgentHandle, Explanation, Gate as _, Ref, ShareScope, ToolCall};
 use fak_comm::LaneRequest;
+use fak_sharedtask::{Record, TaskId};
 
 use super::{
     done::{Done, Stop},
     world::World,
 };
-use crate::act::{Act, Actor, ChannelAct, Claim, Inbox, KernelAct, RecordAct, Step, Subject, WaveAct};
+use crate::act::{
+    Act, Actor, Body, ChannelAct, Claim, Inbox, KernelAct, RecordAct, Step, Subject, Watched, WaveAct,
+};
 
 impl World {
     /// Every rung's opinion of an act, as an act of the scenario.
@@ -26,7 +29,12 @@ impl World {
             Act::Explain { by, of } => (by.clone(), (**of).clone()),
             act => (step.by.clone(), act.clone()),
         };
-        self.explanation(&of.0, &of.1).ok().map(|explanation| explanation.to_string())
+        match self.explanation(&of.0, &of.1) {
+            Ok(explanation) => Some(explanation.to_string()),
+            // The act itself was not reached.
+            Err(Stop::Unshared(_, _, explanation)) => Some(explanation.to_string()),
+            Err(_) => None,
+        }
     }
 
     fn explanation(&mut self, by: &Actor, of: &Act) -> Result<Explanation, Stop> {
@@ -98,35 +106,81 @@ impl World {
         }
     }
 
-    /// An act on the record or the space, by what it addresses and the body it brings.
+    /// An act on the record or the space: what its store would say after the rungs too.
     fn explain_record(&mut self, by: &Actor, act: &RecordAct) -> Result<Explanation, Stop> {
         let handle = self.handle(by)?;
-        let (verb, task, key, body) = match act {
-            RecordAct::Patch { patch, .. } => (Verb::TaskPatch, Some(patch.task_id.as_str()), None, None),
-            RecordAct::Approve { task, .. } => (Verb::TaskApprove, Some(task.as_str()), None, None),
-            RecordAct::Reject { task, .. } => (Verb::TaskReject, Some(task.as_str()), None, None),
-            RecordAct::View { task } => (Verb::TaskView, Some(task.as_str()), None, None),
-            RecordAct::Events { task } => (Verb::TaskEvents, Some(task.as_str()), None, None),
-            RecordAct::Journal { task } => (Verb::TaskJournal, Some(task.as_str()), None, None),
-            RecordAct::Put { key, body } => (Verb::CellPut, None, Some(key.as_str()), Some(body)),
-            RecordAct::Cas { key, body, .. } => (Verb::CellCas, None, Some(key.as_str()), Some(body)),
-            RecordAct::Get { key, .. } => (Verb::CellGet, None, Some(key.as_str()), None),
-            RecordAct::Delete { key, .. } => (Verb::CellDelete, None, Some(key.as_str()), None),
-            _ => return Err(nothing()),
-        };
-        let body = match body {
-            Some(body) => Some(self.body(by, body)?),
-            None => None,
-        };
-        let id = task.or(key).map(Id::new);
-        let address = match &id {
-            None => Address::None,
-            Some(Ok(id)) if task.is_some() => Address::Task(id),
-            Some(Ok(id)) => Address::Cell(id),
-            Some(Err(_)) => Address::Malformed,
-        };
-        let call = ToolCall::new(&handle, verb).address(address);
-        Ok(self.kernel.explain(&body.as_ref().map_or(call, |body| call.args(body))))
+        match act {
+            RecordAct::Create { record } => {
+                let store = &self.records.store;
+                let record = Record::draft(record.text.as_bytes(), &store.config().rules.limits);
+                Ok(store.explain_create(&handle, &record.map_err(|_| nothing())?))
+            }
+            RecordAct::Patch { patch, base, .. } => {
+                let patch = self.based(patch, *base);
+                Ok(self.records.store.explain_patch(&handle, &patch))
+            }
+            RecordAct::Approve { task, decision } => self.explain_decision(&handle, task, decision, true),
+            RecordAct::Reject { task, decision } => self.explain_decision(&handle, task, decision, false),
+            RecordAct::View { task } => self.explain_read(&handle, Verb::TaskView, task),
+            RecordAct::Events { task } => self.explain_read(&handle, Verb::TaskEvents, task),
+            RecordAct::Journal { task } => self.explain_read(&handle, Verb::TaskJournal, task),
+            RecordAct::Watch { what: Watched::Task(task), .. } => {
+                self.explain_read(&handle, Verb::TaskWatch, task)
+            }
+            RecordAct::Watch { what: Watched::Prefix(prefix), .. } => {
+                Ok(self.records.space.explain(&handle, Verb::CellWatch, prefix, ShareScope::Fleet, None))
+            }
+            RecordAct::Put { key, body } => self.explain_cell(by, Verb::CellPut, key, None, Some(body)),
+            RecordAct::Cas { key, body, scope, .. } => {
+                self.explain_cell(by, Verb::CellCas, key, scope.or(body.scope), Some(body))
+            }
+            RecordAct::Get { key, scope } => self.explain_cell(by, Verb::CellGet, key, *scope, None),
+            RecordAct::Delete { key, scope, .. } => {
+                self.explain_cell(by, Verb::CellDelete, key, *scope, None)
+            }
+            RecordAct::List { prefix, scope } => self.explain_cell(by, Verb::CellList, prefix, *scope, None),
+            RecordAct::Next { .. } | RecordAct::Load { .. } => Err(nothing()),
+        }
+    }
+
+    fn explain_read(&self, handle: &AgentHandle, verb: Verb, task: &str) -> Result<Explanation, Stop> {
+        match TaskId::new(task) {
+            Some(task) => Ok(self.records.store.explain_read(handle, verb, &task)),
+            None => Ok(self.malformed(handle, verb)),
+        }
+    }
+
+    fn explain_decision(
+        &self,
+        handle: &AgentHandle,
+        task: &str,
+        decision: &str,
+        approve: bool,
+    ) -> Result<Explanation, Stop> {
+        let decision = self.decision(decision)?;
+        let verb = if approve { Verb::TaskApprove } else { Verb::TaskReject };
+        match TaskId::new(task) {
+            Some(task) => Ok(self.records.store.explain_decision(handle, &task, &decision, approve)),
+            None => Ok(self.malformed(handle, verb)),
+        }
+    }
+
+    fn malformed(&self, handle: &AgentHandle, verb: Verb) -> Explanation {
+        self.kernel.explain(&ToolCall::new(handle, verb).address(Address::Malformed))
+    }
+
+    fn explain_cell(
+        &mut self,
+        by: &Actor,
+        verb: Verb,
+        key: &str,
+        scope: Option<ShareScope>,
+        body: Option<&Body>,
+    ) -> Result<Explanation, Stop> {
+        let handle = self.handle(by)?;
+        let body = body.map(|body| self.body(by, body)).transpose()?;
+        let scope = scope.unwrap_or(ShareScope::Fleet);
+        Ok(self.records.space.explain(&handle, verb, key, scope, body.as_ref()))
     }
 
     /// A collective is explained at the lowest rank that would refuse it.

@@ -25,6 +25,26 @@ use crate::{
 };
 
 /// How a scenario is performed.
+///
+/// ```
+/// use std::path::Path;
+/// use fak_adjudicate::Policy;
+/// use fak_scenario::{Explaining, Performance, Reach, Scenario};
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let text = br#"{"schema": "fak.scenario.v1", "name": "share", "agents": {"alpha": {"fleet": "f1", "caps": ["ref.widen"]}},
+///   "steps": [{"do": "widen", "by": "alpha", "body": {"text": "x"}, "scope": "fleet"}]}"#;
+/// let scenario = Scenario::parse(text, Path::new("share.json"), Reach::Folder)?;
+/// assert!(scenario.perform(&Performance::default())?.held());
+/// // The same under a policy that forbids it, and why.
+/// let none = Policy::from_toml("none.toml", "version = 1")?;
+/// let report = scenario.perform(&Performance::default().policy(none).explain(Explaining::Everything))?;
+/// let step = report.steps.first().ok_or("no step")?;
+/// assert_eq!(step.reason.as_deref(), Some("DEFAULT_DENY"));
+/// assert!(step.explanation.as_deref().ok_or("not explained")?.contains("policy/default"));
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Debug, Default)]
 pub struct Performance {
     audit: Option<PathBuf>,

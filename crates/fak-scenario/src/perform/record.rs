@@ -80,55 +80,66 @@ impl World {
         let text = record.text.as_bytes();
         if *by == Actor::Host {
             let mut done = Done::host();
-            made(&mut done, store.create_json(text).map(drop));
+            made(&mut done, record.line, store.create_json(text).map(drop));
             return Ok(done);
         }
         let handle = self.handle(by)?;
+        let line = record.line;
         let record = match Record::draft(text, &store.config().rules.limits) {
             Ok(record) => record,
             Err(error) => {
                 let mut done = Done::default();
-                made(&mut done, Err(error.into()));
+                made(&mut done, line, Err(error.into()));
                 return Ok(done);
             }
         };
         let outcome = store.create_by(&handle, &record);
         let mut done = both(&outcome.verdict()).at(task_address(record.task_id.as_str()));
         if let Some(created) = outcome.allowed() {
-            made(&mut done, created.map(drop));
+            made(&mut done, line, created.map(drop));
         }
         Ok(done)
     }
 
     fn patch(&mut self, by: &Actor, patch: &Patch, base: Base, key: Option<&str>) -> Result<Done, Stop> {
         let handle = self.handle(by)?;
+        let patch = self.based(patch, base);
+        let key = match key {
+            Some(key) => Some(Id::new(key).map_err(|error| Stop::missing(format!("a key: {error}")))?),
+            None => None,
+        };
+        let outcome = self.records.store.patch(&handle, &patch, key.as_ref());
+        Ok(patched(outcome).at(task_address(patch.task_id.as_str())))
+    }
+
+    /// A patch on the base that the step names.
+    pub(super) fn based(&self, patch: &Patch, base: Base) -> Patch {
         let store = &self.records.store;
         let mut patch = patch.clone();
-        let found = match base {
-            Base::Written => patch.base_rev.clone(),
+        patch.base_rev = match base {
+            Base::Written => patch.base_rev,
             Base::Current => store.revision(&patch.task_id).map(|(_, rev)| rev),
             // A revision that never was is one the task never had; that of a task that is not there is none.
             Base::Number(number) => store
                 .revision(&patch.task_id)
                 .and_then(|_| store.revision_at(&patch.task_id, number).or_else(|| Hash::parse(NO_REVISION))),
         };
-        patch.base_rev = found;
-        let key = match key {
-            Some(key) => Some(Id::new(key).map_err(|error| Stop::missing(format!("a key: {error}")))?),
-            None => None,
-        };
-        let outcome = store.patch(&handle, &patch, key.as_ref());
-        Ok(patched(outcome).at(task_address(patch.task_id.as_str())))
+        patch
+    }
+
+    /// The id of a decision, by the name it was saved under or by itself.
+    pub(super) fn decision(&self, decision: &str) -> Result<String, Stop> {
+        match self.kept(decision) {
+            Ok(Kept::Decision(id)) => Ok(id.clone()),
+            _ if decision.starts_with("dec_") => Ok(decision.to_owned()),
+            _ => Err(Stop::missing(format!("no decision was kept as \"{decision}\""))),
+        }
     }
 
     /// `approve` and `reject`: the decision by the name it was saved under, or by its id.
     fn decide_held(&mut self, by: &Actor, task: &str, decision: &str, approve: bool) -> Result<Done, Stop> {
         let handle = self.handle(by)?;
-        let decision = match self.kept(decision) {
-            Ok(Kept::Decision(id)) => id.clone(),
-            _ if decision.starts_with("dec_") => decision.to_owned(),
-            _ => return Err(Stop::missing(format!("no decision was kept as \"{decision}\""))),
-        };
+        let decision = self.decision(decision)?;
         let verb = if approve { Verb::TaskApprove } else { Verb::TaskReject };
         let task = self.task(&handle, verb, task)?;
         let store = &self.records.store;
@@ -302,7 +313,7 @@ impl World {
         {
             done.answers.set("at_entry", entry);
         }
-        made(&mut done, loaded.map(drop));
+        made(&mut done, 1, loaded.map(drop));
         Ok(done)
     }
 
@@ -365,7 +376,7 @@ impl World {
         let mut done = Done::decided(&outcome.verdict()).at(cell_address(prefix));
         if let Some(cells) = outcome.allowed() {
             let keys: Vec<String> = cells.into_iter().map(|(key, _)| key.as_str().to_owned()).collect();
-            done.note = Some(keys.join(", "));
+            done.note = Some(if keys.is_empty() { "no keys".to_owned() } else { keys.join(", ") });
             done.answers.set("keys", keys);
         }
         Ok(done)
@@ -396,15 +407,18 @@ fn both(verdict: &fak_abi::Verdict) -> Done {
     done
 }
 
-/// Whether the host or an agent could make something, and why not.
-fn made(done: &mut Done, made: Result<(), SharedTaskError>) {
+/// Whether the host or an agent could make something, which begins on `line`, and why not.
+fn made(done: &mut Done, line: usize, made: Result<(), SharedTaskError>) {
     done.answers.set("ok", made.is_ok());
     if let Err(error) = made {
         // A place counted from the start of the record would be taken for one in the scenario.
-        if let SharedTaskError::Json(fault) = &error
-            && fault.path().is_empty()
-        {
-            return unmade(done, format!("json: {}", fault.problem()));
+        if let SharedTaskError::Json(fault) = &error {
+            let line = line + fault.place().line - 1;
+            let text = match fault.path() {
+                "" => format!("json: {}", fault.problem()),
+                path => format!("json: line {line}, at {path:?}: {}", fault.problem()),
+            };
+            return unmade(done, text);
         }
         let kind = match &error {
             SharedTaskError::Json(_) => "json",
@@ -426,7 +440,7 @@ fn unmade(done: &mut Done, text: String) {
 /// Whether the act was permitted, and what the merge made of it.
 fn patched(outcome: Outcome<Patched>) -> Done {
     let mut done = both(&outcome.verdict());
-    let Some(Patched { result, revision }) = outcome.allowed() else {
+    let Some(Patched { result, revision, fault }) = outcome.allowed() else {
         return done;
     };
     done.answers.set("verdict", result.verdict.name());
@@ -435,6 +449,9 @@ fn patched(outcome: Outcome<Patched>) -> Done {
     }
     done.answers.set("revision", revision);
     done.note = Some(format!("revision {revision}"));
+    if let Some(fault) = fault {
+        done.note = Some(fault.to_string());
+    }
     if let Some(conflict) = &result.conflict {
         done.note = Some(format!("at {}", conflict.path));
         done.answers.set("conflict", conflict_json(conflict));
@@ -464,12 +481,12 @@ fn show(done: &mut Done, view: &TaskView) {
     let artifacts = ids(view.artifacts().map(|artifact| &*artifact.artifact_id).collect());
     let decisions = ids(view.open_decisions().map(|decision| &*decision.decision_id).collect());
     done.note = Some(format!(
-        "{:?}, {:?}, {} notes ({} redacted), {} artifacts ({} redacted)",
+        "{:?}, {:?}, {} ({} redacted), {} ({} redacted)",
         view.title,
         view.state,
-        notes.len(),
+        counted(notes.len(), "note", "notes"),
         view.redacted_notes,
-        artifacts.len(),
+        counted(artifacts.len(), "artifact", "artifacts"),
         view.redacted_artifacts
     ));
     done.answers.set("title", &*view.title);

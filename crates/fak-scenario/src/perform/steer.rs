@@ -112,6 +112,9 @@ impl World {
             .corrections
             .get(name)
             .cloned()
-            .ok_or_else(|| Stop::missing(format!("no correction is known as \"{name}\"")))
+            .ok_or_else(|| match name {
+                "" => Stop::missing("no correction was received without a name: say which with \"as\""),
+                name => Stop::missing(format!("no correction is known as \"{name}\"")),
+            })
     }
 }

@@ -4,8 +4,8 @@ use std::{collections::HashMap, sync::Arc, time::Duration};
 
 use fak_a2achan::Message;
 use fak_abi::{
-    AgentHandle, AttachError, CapSet, Claim, Id, PrincipalSpec, Ref, ShareScope, Taint, Testimony, Ticket,
-    ToolCall, WitnessResolver,
+    Act, AgentHandle, AttachError, CapSet, Claim, Gate as _, Id, Outcome, PrincipalSpec, Ref, ShareScope,
+    Taint, Testimony, Ticket, ToolCall, WitnessResolver,
 };
 use fak_adjudicate::{
     Kernel, KernelLimits, ManualClock, PolicyRung, Pool, PoolOptions, Rank, RateLimit, RateOptions, RateRung,
@@ -248,8 +248,12 @@ impl World {
         if let Some(scope) = body.scope.filter(|scope| *scope != ShareScope::Agent) {
             let outcome = maker.widen(&made, scope);
             made = match outcome {
-                fak_abi::Outcome::Allow { value, .. } => value,
-                fak_abi::Outcome::Refuse(verdict) => return Err(Stop::Refused(verdict)),
+                Outcome::Allow { value, .. } => value,
+                Outcome::Refuse(verdict) => {
+                    let call = ToolCall::new(&maker, Act::Widen).args(&made);
+                    let explanation = Box::new(self.kernel.explain(&call));
+                    return Err(Stop::Unshared(verdict, scope, explanation));
+                }
             };
         }
         match body.taint {

@@ -35,6 +35,18 @@ fn an_unknown_member_is_named_with_the_nearest() {
         &expect![[r#"x.json:6:72: step 1 (send): body/txt: unknown member "txt", did you mean "text"?"#]],
     );
     check(
+        &steps(r#"{"do": "send", "by": "alpha", "to": "in_kernel:x", "body": "x"}"#),
+        &expect![[
+            r#"x.json:6:64: step 1 (send): body: a body is an object: {"text": …}, with "scope" if it is to be shared"#
+        ]],
+    );
+    check(
+        &steps(r#"{"do": "receive", "by": "alpha", "at": "in_kernel:x"}"#),
+        &expect![[
+            r#"x.json:6:12: step 1: do: unknown act "receive"; known here: receive_correction, recv, recv_leased, request, reply, read, resume, reject, renew, release, send, consume and 51 more"#
+        ]],
+    );
+    check(
         &steps(r#"{"do": "tick", "ms": 1, "zebra": 1}"#),
         &expect![[
             r#"x.json:6:38: step 1 (tick): zebra: unknown member "zebra"; known here: do, ms, expect"#
@@ -43,6 +55,16 @@ fn an_unknown_member_is_named_with_the_nearest() {
     check(
         &whole("{\"schema\": \"fak.scenario.v1\", \"name\": \"n\", \"agnets\": {}, \"steps\": []}"),
         &expect![[r#"x.json:1:54: agnets: unknown member "agnets", did you mean "agents"?"#]],
+    );
+}
+
+#[test]
+fn a_base_that_is_none_says_what_may_stand_there() {
+    check(
+        &steps(r#"{"do": "patch", "by": "alpha", "patch": {"task_id": "task_t", "base_rev": "0"}}"#),
+        &expect![[
+            r#"x.json:6:79: step 1 (patch): patch/base_rev: expected a digest, "@current", or "@" and the number of a revision; found "0""#
+        ]],
     );
 }
 

@@ -70,6 +70,12 @@ fn a_record_that_lacks_a_member_fails_and_says_which() {
         (step.verdict.as_str(), step.note.as_deref()),
         ("failed", Some("json: missing member \"title\""))
     );
+    // A place is one of the scenario, not of the record in it.
+    let text = text.replace("\"task_id\": \"task_t\"", "\"title\": \"t\",\n\n\"task_id\": \"t\"");
+    let scenario = Scenario::parse(text.as_bytes(), Path::new("x.json"), Reach::Folder).unwrap();
+    let report = scenario.perform(&Performance::default()).unwrap();
+    let note = report.steps[0].note.as_deref().unwrap();
+    assert!(note.starts_with("json: line 4, at \"/task_id\": expected \"task_\""), "{note}");
 }
 
 #[test]

@@ -5,7 +5,7 @@ use fak_abi::json::{self, Cursor, Member, ObjectWriter, Sink};
 
 use super::Limits;
 
-/// An actor: `kind` and `id`. Not an incarnation; records outlive those.
+/// An actor: `kind` and `id` (§2.3). Not an incarnation; records outlive those.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Actor {
     /// `agent` or `human` where this project writes it; other kinds are read and kept.

@@ -5,7 +5,7 @@ use fak_abi::{ShareScope, Taint};
 
 use super::{Envelope, Hash, LOCAL_STORE, Limits, SCOPES, TAINTS, schema};
 
-/// A reference to an artifact. Stands in a record's list without, and alone with, its `schema` member.
+/// A reference to an artifact (§5.6). Stands in a record's list without, and alone with, its `schema` member.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ArtifactRef {
     /// Its name within the record.

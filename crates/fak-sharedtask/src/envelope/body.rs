@@ -5,7 +5,7 @@ use fak_abi::{ShareScope, Taint};
 
 use super::{Durability, Hash, LOCAL_STORE, Limits, SCOPES, TAINTS};
 
-/// A reference to a body; the body itself never enters a record.
+/// A reference to a body; the body itself never enters a record (§5.6).
 #[derive(Debug, Clone, PartialEq)]
 pub struct BodyRef {
     /// `cas`, `external`, or another kind.

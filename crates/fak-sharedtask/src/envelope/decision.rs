@@ -4,7 +4,7 @@ use fak_abi::json::{self, Cursor, Member, ObjectWriter, Sink};
 
 use super::Limits;
 
-/// One decision, open or settled.
+/// One decision, open or settled (§5.3).
 #[derive(Debug, Clone, PartialEq)]
 pub struct Decision {
     /// Its name within the record.

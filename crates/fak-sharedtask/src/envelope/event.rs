@@ -10,7 +10,7 @@ use super::{
 /// The kind of event this project writes.
 pub(crate) const PATCH_ACCEPTED: &str = "patch_accepted";
 
-/// An event: `fak.shared-event.v1`.
+/// An event: `fak.shared-event.v1` (§5.10).
 #[derive(Debug, Clone, PartialEq)]
 pub struct TaskEvent {
     /// Its name; never repeats where this project writes it.

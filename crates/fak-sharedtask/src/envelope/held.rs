@@ -6,7 +6,7 @@ use fak_abi::json::{self, Cursor, Member, Sink};
 use super::{Envelope, Limits, Patch, named, schema};
 
 named! {
-    /// How far a held patch has come.
+    /// How far a held patch has come (§5.7).
     pub enum HeldState {
         /// It waits.
         InputRequired = "input_required",
@@ -19,7 +19,7 @@ named! {
     }
 }
 
-/// A patch that waits for a human: `fak.shared-held.v1`, this project's own envelope.
+/// A patch that waits for a human: `fak.shared-held.v1`, this project's own envelope (§5.7).
 #[derive(Debug, Clone, PartialEq)]
 pub struct HeldPatch {
     /// `dec_` and the 64 hex digits of the patch's digest.

@@ -5,7 +5,7 @@ use fak_abi::json::{self, Cursor, Member, ObjectWriter, Sink};
 use super::{Actor, BodyRef, Limits, named};
 
 named! {
-    /// What a note is.
+    /// What a note is (§5.3).
     pub enum NoteKind {
         /// A remark.
         Comment = "comment",
@@ -14,7 +14,7 @@ named! {
     }
 }
 
-/// One note.
+/// One note (§5.3).
 #[derive(Debug, Clone, PartialEq)]
 pub struct Note {
     /// Its name within the record.

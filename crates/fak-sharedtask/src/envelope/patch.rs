@@ -6,7 +6,7 @@ use fak_abi::json::{self, Cursor, Member, Sink, Value};
 use super::{Actor, Durability, Envelope, Hash, Limits, List, SCOPES, TaskId, named, schema};
 
 named! {
-    /// What an op does.
+    /// What an op does (§5.3).
     pub enum OpKind {
         /// Adds an entry to a list.
         Append = "append",
@@ -45,7 +45,20 @@ impl Op {
     }
 }
 
-/// A patch: `fak.shared-patch.v1`.
+/// A patch: `fak.shared-patch.v1`. Made in code by [`Patch::new`], or read with [`Envelope::parse`].
+///
+/// ```
+/// use fak_sharedtask::{Envelope, Limits, Patch};
+///
+/// let text = br#"{"schema": "fak.shared-patch.v1", "task_id": "task_notes", "base_rev": "sha256:seen",
+///     "actor": {"kind": "agent", "id": "dev"}, "scope": "fleet", "durability": "session",
+///     "ops": [{"op": "replace", "path": "/title", "vlaue": "Notes"}], "message": "shorter"}"#;
+/// let error = Patch::parse(text, &Limits::default()).unwrap_err();
+/// assert_eq!(
+///     error.to_string(),
+///     r#"line 3, column 58, at "/ops/0/vlaue": unknown member "vlaue", did you mean "value"?"#,
+/// );
+/// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct Patch {
     /// The record it is for.

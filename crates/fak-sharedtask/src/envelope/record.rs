@@ -58,7 +58,23 @@ impl<T> List<T> {
     }
 }
 
-/// A record: `fak.shared-task.v1`.
+/// A record: `fak.shared-task.v1`. Made in code by [`Record::new`]; read with [`Envelope::parse`], or with [`Record::draft`] if it
+/// is to be created.
+///
+/// ```
+/// use fak_sharedtask::{Limits, Record};
+///
+/// let text = br#"{"schema": "fak.shared-task.v1", "task_id": "task_notes", "state": "open", "title": "Notes",
+///     "body_ref": {"kind": "cas", "digest": "sha256:2cf24", "bytes": 5, "taint": "tainted", "scope": "fleet",
+///         "durability": "session"},
+///     "artifacts": [], "notes": [], "open_decisions": [], "x_team": "docs",
+///     "updated_by": {"kind": "agent", "id": "dev"}, "updated_at": "2026-01-01T00:00:00Z"}"#;
+/// let record = Record::draft(text, &Limits::default())?;
+/// assert_eq!(record.rev, record.computed_rev());
+/// // What this project does not know is kept.
+/// assert_eq!(&*record.rest.first().ok_or("kept")?.name, "x_team");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct Record {
     /// Its address.

@@ -5,7 +5,7 @@ use fak_abi::json::{self, Cursor, Kind, Member, Sink, Value};
 use super::{Actor, Envelope, Hash, Limits, TaskId, named, schema};
 
 named! {
-    /// How a merge ended. Only an accepted patch advances the revision.
+    /// How a merge ended (§5.4). Only an accepted patch advances the revision.
     pub enum MergeVerdict {
         /// The record has a new revision.
         Accepted = "accepted",
@@ -21,7 +21,7 @@ named! {
 }
 
 named! {
-    /// Why a merge ended as it did; accepted has none.
+    /// Why a merge ended as it did; accepted has none (§5.4).
     pub enum MergeReason {
         /// The base is not the current revision, or never was one.
         StaleBase = "STALE_BASE",
@@ -70,7 +70,7 @@ impl MergeReason {
     }
 }
 
-/// What a merge that needs approval waits for.
+/// What a merge that needs approval waits for (§5.7).
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Approval {
     /// Under which the patch is held: `dec_` and 64 hex digits.
@@ -83,7 +83,7 @@ pub struct Approval {
     pub rest: Vec<Member>,
 }
 
-/// Which rule denied.
+/// Which rule denied (§5.4).
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Denial {
     /// The rule.
@@ -96,7 +96,7 @@ pub struct Denial {
     pub rest: Vec<Member>,
 }
 
-/// What is held out of the record.
+/// What is held out of the record (§5.6).
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Quarantine {
     /// The name of the quarantine: `q_` and the subject.
@@ -130,7 +130,7 @@ pub struct Conflict {
     pub rest: Vec<Member>,
 }
 
-/// What a merge answers: `fak.shared-patch-result.v1`.
+/// What a merge answers: `fak.shared-patch-result.v1` (§5.4).
 #[derive(Debug, Clone, PartialEq)]
 pub struct PatchResult {
     /// The record.

@@ -112,7 +112,7 @@ impl FromStr for Hash {
     }
 }
 
-/// Text that is no digest, not even a short one.
+/// Text that is no digest, not even a short one (§5.6).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("not a digest: expected \"sha256:\" and at least one character")]
 pub struct HashFormError;

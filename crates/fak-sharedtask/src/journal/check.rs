@@ -11,6 +11,9 @@ use super::canonical::{self, Carry};
 use super::{JOURNAL_SCHEMA, JournalError, JournalPlace, JournalSummary};
 use crate::envelope::{Envelope as _, Hash, Limits, MergeVerdict, Record, TaskEvent, TaskId};
 
+/// How much longer than the one before a record may be and still be read in one go.
+const LITTLE_MORE: usize = 4 << 10;
+
 /// A record as far as verifying needs it.
 pub(super) struct Checked {
     pub(super) task_id: TaskId,
@@ -23,6 +26,8 @@ pub(super) struct Checked {
 pub(super) struct Entry {
     pub(super) event: TaskEvent,
     pub(super) event_digest: Digest,
+    /// Its unknown members.
+    pub(super) rest: Vec<Member>,
 }
 
 /// A journal being verified.
@@ -99,6 +104,11 @@ impl<'l, R: Read> Walk<'l, R> {
     /// Bytes up to the end of the last whole entry.
     pub(super) fn intact(&self) -> usize {
         self.intact
+    }
+
+    /// The journal's own unknown members so far; all of them once it was read to its end.
+    pub(super) fn rest(&mut self) -> Vec<Member> {
+        std::mem::take(&mut self.rest)
     }
 
     /// Whole entries so far.
@@ -273,7 +283,7 @@ impl<'l, R: Read> Walk<'l, R> {
         self.heads.push(Some(event_digest));
         self.rev = Some(checked.rev.clone());
         self.seen.insert(checked.rev);
-        Ok(Entry { event, event_digest })
+        Ok(Entry { event, event_digest, rest })
     }
 
     /// What an event must say about its place in the chain.
@@ -320,11 +330,23 @@ impl<'l, R: Read> Walk<'l, R> {
         }
     }
 
-    /// Captures a record and digests it, by its own bytes if they are canonical.
+    /// Reads a record and digests it, by its own bytes if they are canonical.
     fn record(&mut self, member: &'static str) -> Result<Checked, JournalError> {
-        let captured = self.stream.capture()?;
         self.scratch.clear();
-        if let Some(checked) = canonical::record(captured.text(), &self.text, &mut self.carry, self.limits) {
+        // Most records are the one before and a little more. Read by its shape, it need not be measured first.
+        let ahead = self.stream.ahead(self.text.len() + LITTLE_MORE)?;
+        let seen = ahead.len();
+        if let Some((checked, length)) = canonical::record(ahead, &self.text, &mut self.carry, self.limits) {
+            self.text.clear();
+            self.text.extend_from_slice(ahead.get(..length).unwrap_or_default());
+            self.stream.pass(length);
+            return Ok(checked);
+        }
+        let captured = self.stream.capture()?;
+        if captured.text().len() > seen
+            && let Some((checked, _)) =
+                canonical::record(captured.text(), &self.text, &mut self.carry, self.limits)
+        {
             self.text.clear();
             self.text.extend_from_slice(captured.text());
             return Ok(checked);
@@ -408,7 +430,7 @@ fn broken(entry: Option<usize>, member: &'static str, expected: &'static str) ->
 }
 
 /// Unknown members as they stand at the end of an object.
-fn members(rest: &[Member]) -> Vec<u8> {
+pub(super) fn members(rest: &[Member]) -> Vec<u8> {
     let mut out = Vec::new();
     json::object(&mut out, |o| {
         o.rest(rest);

@@ -6,12 +6,12 @@ use std::sync::Arc;
 use fak_abi::Timestamp;
 use fak_abi::json::StreamError;
 
-use super::check::Walk;
+use super::check::{Entry, Walk};
 use super::{JournalError, JournalPlace};
-use crate::envelope::{ArtifactRef, Decision, Envelope as _, Hash, Limits, Note, Record, TaskEvent};
+use crate::envelope::{ArtifactRef, Decision, Envelope as _, Hash, Limits, Note, Record};
 use crate::task::{ArtifactEntry, BodyEntry, Change, DecisionEntry, NoteEntry, Task};
 
-/// Where a torn journal was torn.
+/// Where a torn journal was torn (§5.10).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Tear {
     /// Whole entries before the tear: all of them were verified and loaded.
@@ -42,7 +42,7 @@ pub(crate) fn load<R: Read>(
                 let at = walk.entries().saturating_sub(1);
                 let record = parse(walk.record_text(), limits)?;
                 if let Some(task) = &mut task {
-                    advance(task, at, record, entry.event, entry.event_digest)?;
+                    advance(task, at, record, entry)?;
                 }
             }
             Ok(None) => break walk.finish().map(|_| ()),
@@ -55,6 +55,9 @@ pub(crate) fn load<R: Read>(
         Err(error) => return Err(error),
     };
     opaque(&walk)?;
+    if let Some(task) = &mut task {
+        task.journal_rest = walk.rest();
+    }
     task.map(|task| (task, tear)).ok_or_else(|| no_history(None, "initial", "a record"))
 }
 
@@ -74,13 +77,8 @@ fn no_history(entry: Option<usize>, member: &'static str, expected: &'static str
 }
 
 /// Advances a task by what a record adds to the one before.
-fn advance(
-    task: &mut Task,
-    at: usize,
-    record: Record,
-    event: TaskEvent,
-    digest: fak_abi::Digest,
-) -> Result<(), JournalError> {
+fn advance(task: &mut Task, at: usize, record: Record, entry: Entry) -> Result<(), JournalError> {
+    let Entry { event, event_digest: digest, rest } = entry;
     let by = Arc::new(event.actor.clone());
     let now = Arc::clone(task.current());
     let entry = Some(at);
@@ -126,7 +124,7 @@ fn advance(
     if *prepared.rev() != record.rev {
         return Err(no_history(entry, "record.rev", "the revision that its changes make"));
     }
-    task.commit_as(prepared, event, digest);
+    task.commit_as(prepared, event, digest, rest);
     Ok(())
 }
 

@@ -3,10 +3,11 @@
 use std::io;
 
 use fak_abi::Digest;
-use fak_abi::json::{self, Sink};
+use fak_abi::json::{self, Member, Sink};
 use sha2::{Digest as _, Sha256};
 
 use super::JOURNAL_SCHEMA;
+use super::check::members;
 use crate::envelope::{Envelope as _, Hash};
 use crate::task::Task;
 
@@ -44,6 +45,16 @@ impl<W: io::Write> Sink for Tee<W> {
     }
 }
 
+/// Unknown members that follow others (§5.1).
+fn also(rest: &[Member]) -> Vec<u8> {
+    if rest.is_empty() {
+        return Vec::new();
+    }
+    let mut out = members(rest);
+    out.insert(0, b',');
+    out
+}
+
 /// Writes the journal of a task, from its first revision to its current one. Record digests are computed here (§5.12).
 /// Quadratic in the notes, as the format is.
 pub(crate) fn write<W: io::Write>(task: &Task, out: W) -> io::Result<Digest> {
@@ -66,6 +77,7 @@ pub(crate) fn write<W: io::Write>(task: &Task, out: W) -> io::Result<Digest> {
         tee.put(&record);
         tee.put(b",\"record_digest\":");
         json::write_string(&mut tee, &Hash::Full(Digest::of(&record)).to_string());
+        tee.put(&also(&revision.entry_rest));
         tee.put(b"}");
         if tee.failed.is_some() {
             break;
@@ -74,10 +86,15 @@ pub(crate) fn write<W: io::Write>(task: &Task, out: W) -> io::Result<Digest> {
     tee.put(b"],\"digest\":\"");
     tee.flush(true);
     // The digest is over the journal with an empty one.
-    tee.hash.update(b"\"}");
+    let rest = also(&task.journal_rest);
+    tee.hash.update(b"\"");
+    tee.hash.update(&rest);
+    tee.hash.update(b"}");
     let digest = Digest::from_bytes(tee.hash.clone().finalize().into());
     tee.put(digest.to_string().as_bytes());
-    tee.put(b"\"}");
+    tee.put(b"\"");
+    tee.put(&rest);
+    tee.put(b"}");
     tee.flush(false);
     match tee.failed {
         Some(error) => Err(error),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use fak_abi::Taint;
 use fak_abi::json::{Kind, Value};
 
-use super::{ActRefusal, Detail, Shown, Stop, Terms};
+use super::{ActRefusal, Detail, PatchFault, Shown, Stop, Terms};
 use crate::envelope::{Actor, Decision, MergeReason, Op, Patch};
 use crate::plan::{Plan, Step};
 use crate::task::{ArtifactEntry, BodyEntry, Change, DecisionEntry, NoteEntry, Task};
@@ -30,7 +30,7 @@ pub(super) fn apply(task: &Task, patch: &Patch, plan: &Plan, terms: &Terms<'_>) 
     let actor = Arc::new(patch.actor.clone());
     let mut applying = Applying { task, base, actor, change: Change::default() };
     for (index, (op, step)) in patch.ops.items.iter().zip(&plan.steps).enumerate() {
-        applying.step(op, step, || plan.is_confirmed(index), terms)?;
+        applying.step(index, op, step, || plan.is_confirmed(index), terms)?;
     }
     Ok(applying.change)
 }
@@ -38,17 +38,21 @@ pub(super) fn apply(task: &Task, patch: &Patch, plan: &Plan, terms: &Terms<'_>) 
 impl Applying<'_> {
     fn step(
         &mut self,
+        index: usize,
         op: &Op,
         step: &Step,
         confirmed: impl Fn() -> bool,
         terms: &Terms<'_>,
     ) -> Result<(), Halt> {
         match step {
-            Step::Unsupported => return Err(unsupported()),
+            Step::Unsupported(unfit) => {
+                return Err(unsupported(PatchFault::op(index, &unfit.member, unfit.expected.clone())));
+            }
             Step::Oversize => return Err(Halt::Refuse(ActRefusal::Oversize)),
             Step::Note(note) => {
                 if !note.author.is(&self.actor) {
-                    return Err(unsupported());
+                    let expected = "expected the patch's actor";
+                    return Err(unsupported(PatchFault::op(index, "/value/author", expected)));
                 }
                 self.known_base(op, Shown::Nothing)?;
                 let fresh = self.change.notes.iter().find(|entry| entry.note.note_id == note.note_id);
@@ -170,8 +174,8 @@ impl Applying<'_> {
     }
 }
 
-fn unsupported() -> Halt {
-    Halt::Stop(Stop::denied(MergeReason::UnsupportedPatch, None))
+fn unsupported(fault: PatchFault) -> Halt {
+    Halt::Stop(Stop::unsupported(fault))
 }
 
 fn duplicate(reason: MergeReason, op: &Op, in_base: bool, entry: Shown) -> Halt {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use fak_abi::json::{self, Document, Kind, Value};
 use fak_abi::{Digest, ShareScope};
 
+use super::PatchFault;
 use crate::envelope::{
     Actor, Approval, Conflict, Denial, Hash, HeldPatch, HeldState, MergeReason, PatchResult, Quarantine,
     TaskId,
@@ -78,7 +79,7 @@ pub(crate) struct Stop {
 #[derive(Debug, Clone)]
 pub(crate) enum Detail {
     Conflict { path: Box<str>, base: Shown, current: Shown, proposed: Value },
-    Denied { required: Option<ShareScope> },
+    Denied { required: Option<ShareScope>, fault: PatchFault },
     Quarantined { kind: &'static str, id: Box<str> },
     Held { decision: Box<str>, state: HeldState },
 }
@@ -89,8 +90,23 @@ pub(crate) fn unknown_rev() -> Hash {
 }
 
 impl Stop {
-    pub(crate) fn denied(reason: MergeReason, required: Option<ShareScope>) -> Self {
-        Self { reason, detail: Detail::Denied { required } }
+    /// No merge does what the patch says there.
+    pub(crate) fn unsupported(fault: PatchFault) -> Self {
+        Self { reason: MergeReason::UnsupportedPatch, detail: Detail::Denied { required: None, fault } }
+    }
+
+    /// It would show something to more than it may.
+    pub(crate) fn widens(required: ShareScope, fault: PatchFault) -> Self {
+        let detail = Detail::Denied { required: Some(required), fault };
+        Self { reason: MergeReason::ScopeWidenForbidden, detail }
+    }
+
+    /// For what of the patch it is denied.
+    pub(crate) fn fault(&self) -> Option<&PatchFault> {
+        match &self.detail {
+            Detail::Denied { fault, .. } => Some(fault),
+            _ => None,
+        }
     }
 
     pub(crate) fn quarantined(reason: MergeReason, kind: &'static str, id: &str) -> Self {
@@ -141,7 +157,7 @@ impl Stop {
                     rest: Vec::new(),
                 }));
             }
-            Detail::Denied { required } => {
+            Detail::Denied { required, .. } => {
                 let policy = match required {
                     Some(_) => "shared-task.write.scope",
                     None => "shared-task.write.patch",

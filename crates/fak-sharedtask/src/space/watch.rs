@@ -12,7 +12,7 @@ use super::Core;
 use super::driver::{DETACHED, SPACE};
 use super::room::{Change, Room};
 
-/// What happened to a cell.
+/// What happened to a cell (§5.11).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CellChange {
     /// It was made.
@@ -35,7 +35,7 @@ impl CellChange {
     }
 }
 
-/// One change of one cell. The body is read with `get`, which is an act of its own.
+/// One change of one cell (§5.11). The body is read with `get`, which is an act of its own.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CellEvent {
     /// The cell.
@@ -112,7 +112,7 @@ impl Queue {
     }
 }
 
-/// A watch on the cells under a prefix. Dropping it ends it.
+/// A watch on the cells under a prefix (§5.11). Dropping it ends it.
 pub struct CellWatch {
     core: Arc<Core>,
     agent: AgentHandle,

@@ -18,18 +18,20 @@ use crate::envelope::{
     Patch, PatchResult, Record, TaskEvent, TaskId,
 };
 use crate::error::SharedTaskError;
-use crate::merge::{ActRefusal, Detail, Merged, Stop, Terms, is_actor, merge};
+use crate::merge::{ActRefusal, Detail, Merged, PatchFault, Stop, Terms, is_actor, merge};
 use crate::plan::{Plan, Step};
 use crate::sight::Sight;
 use crate::task::Prepared;
 
-/// What a permitted patch, approval or rejection came to.
+/// What a permitted patch, approval or rejection came to (§5.4).
 #[derive(Debug, Clone, PartialEq)]
 pub struct Patched {
     /// The merge's answer, redacted for whoever is told.
     pub result: PatchResult,
     /// The number of the revision in force after it.
     pub revision: usize,
+    /// For what of the patch it was denied, if it was.
+    pub fault: Option<PatchFault>,
 }
 
 /// How a merge under the lock ended.
@@ -44,10 +46,10 @@ impl TaskStore {
     ///
     /// A verdict says whether the act was permitted; the value, whether such a record could be made.
     pub fn create_by(&self, agent: &AgentHandle, record: &Record) -> Outcome<Result<Hash, SharedTaskError>> {
-        let core = &*self.0;
+        let core = &*self.core;
         let body = core.body(agent, record.to_json(), record.body_ref.scope);
         let address = Address::Task(record.task_id.id());
-        core.act(agent, Act::TaskCreate, address, body.as_ref(), |acting, permit| {
+        self.act(agent, Act::TaskCreate, address, body.as_ref(), |acting, permit| {
             let principal = agent.principal();
             let record = match permit.transformed() {
                 None => record.clone(),
@@ -85,9 +87,9 @@ impl TaskStore {
     ///
     /// The verdict says whether the act was permitted; [`Patched::result`], what the merge made of it.
     pub fn patch(&self, agent: &AgentHandle, patch: &Patch, key: Option<&Id>) -> Outcome<Patched> {
-        let core = &*self.0;
+        let core = &*self.core;
         let body = core.body(agent, patch.to_json(), patch.scope);
-        core.act(agent, Act::TaskPatch, Address::Task(patch.task_id.id()), body.as_ref(), |acting, permit| {
+        self.act(agent, Act::TaskPatch, Address::Task(patch.task_id.id()), body.as_ref(), |acting, permit| {
             match permit.transformed() {
                 None => core.patch(&acting, permit, patch, key),
                 Some(body) => {
@@ -113,22 +115,22 @@ impl TaskStore {
         text: &[u8],
         key: Option<&Id>,
     ) -> Result<Outcome<Patched>, SharedTaskError> {
-        let patch = Patch::parse(text, &self.0.config.rules.limits)?;
+        let patch = Patch::parse(text, &self.core.config.rules.limits)?;
         Ok(self.patch(agent, &patch, key))
     }
 
     /// Approves a held patch: an act of a human (`sharedtask.approve`). Exactly the held bytes go through the whole merge,
     /// once (§5.7).
     pub fn approve(&self, agent: &AgentHandle, task: &TaskId, decision: &str) -> Outcome<Patched> {
-        self.0.act(agent, Act::TaskApprove, Address::Task(task.id()), None, |acting, permit| {
-            self.0.settle_held(&acting, permit, task, decision, true)
+        self.act(agent, Act::TaskApprove, Address::Task(task.id()), None, |acting, permit| {
+            self.core.settle_held(&acting, permit, task, decision, true)
         })
     }
 
     /// Rejects a held patch: an act of a human (`sharedtask.reject`). It is spent.
     pub fn reject(&self, agent: &AgentHandle, task: &TaskId, decision: &str) -> Outcome<Patched> {
-        self.0.act(agent, Act::TaskReject, Address::Task(task.id()), None, |acting, permit| {
-            self.0.settle_held(&acting, permit, task, decision, false)
+        self.act(agent, Act::TaskReject, Address::Task(task.id()), None, |acting, permit| {
+            self.core.settle_held(&acting, permit, task, decision, false)
         })
     }
 }
@@ -177,7 +179,7 @@ impl Core {
                 Recall::New => {}
                 Recall::Same(seq, done) => {
                     drop(open);
-                    let patched = Patched { result: done.result(&sight), revision: done.number };
+                    let patched = done.patched(&sight);
                     return repeat(cleared, seq, patched);
                 }
                 Recall::Other => {
@@ -196,7 +198,7 @@ impl Core {
         match ended {
             Ended::Refuse(reason, site) => refuse_cleared(cleared, reason, site),
             Ended::Done(done) => {
-                let patched = Patched { result: done.result(&sight), revision: done.number };
+                let patched = done.patched(&sight);
                 allow(cleared, seq, patched)
             }
         }
@@ -211,16 +213,19 @@ impl Core {
         principal: &Arc<fak_abi::Principal>,
     ) -> (Ended, u64) {
         let Some(slot) = self.slot(&patch.task_id) else {
-            let stop = Stop::denied(MergeReason::UnsupportedPatch, None);
+            let fault = PatchFault::new("/task_id", "expected a record that is there");
+            let stop = Stop::unsupported(fault);
             return (Ended::Done(self.stopped(patch, None, 0, stop)), self.next_seq());
         };
+        // The clock is foreign code: it is asked outside the lock.
+        let now = self.now();
         let mut slot = slot.lock();
         let seq = self.next_seq();
         let decision = HeldPatch::decision_of(plan.digest);
         if let Some(outcome) = slot.held.get(&decision).and_then(|held| held.outcome.clone()) {
             return (Ended::Done(Box::new(outcome)), seq);
         }
-        let terms = Terms { rules: &self.config.rules, sight, approved: false, now: self.now() };
+        let terms = Terms { rules: &self.config.rules, sight, approved: false, now };
         let ended = match merge(&slot.task, patch, plan, &terms) {
             Merged::Refuse(refusal) => refused(refusal),
             Merged::Accept(prepared, taint) => Ended::Done(commit(&mut slot, patch, plan, prepared, taint)),
@@ -288,6 +293,7 @@ impl Core {
             Ok(cleared) => cleared,
             Err(verdict) => return Outcome::Refuse(verdict),
         };
+        let now = self.now();
         let mut open = slot.lock();
         let seq = self.next_seq();
         if !open.held.get(decision).is_some_and(Held::waits) {
@@ -296,7 +302,7 @@ impl Core {
         }
         let ended = if approve {
             let sight = Sight::of(&self.config.domain, &actor);
-            let terms = Terms { rules: &self.config.rules, sight: &sight, approved: true, now: self.now() };
+            let terms = Terms { rules: &self.config.rules, sight: &sight, approved: true, now };
             match merge(&open.task, &patch, &plan, &terms) {
                 Merged::Refuse(refusal) => refused(refusal),
                 Merged::Accept(prepared, taint) => {
@@ -323,7 +329,7 @@ impl Core {
         open.decide(decision, state, Done::clone(&done), self.config.bounds.decided);
         self.give_back(actor.id(), |taken| &mut taken.held);
         wake(open, matches!(done.end, End::Accepted { .. }));
-        allow(cleared, seq, Patched { result: done.result(&approver), revision: done.number })
+        allow(cleared, seq, done.patched(&approver))
     }
 }
 

@@ -8,8 +8,8 @@ use fak_abi::{
     Refusal, ShareScope, SiteInfo, Taint, Testimony, ToolCall, Verdict,
 };
 
-use super::Core;
 use super::driver::{STORE, UNINSTALLED};
+use super::{Core, TaskStore};
 use crate::envelope::Hash;
 
 /// What a witness is asked about a ref that claims to be trusted (§5.5).
@@ -22,7 +22,7 @@ pub(super) struct Acting<'a> {
     pub(super) call: &'a ToolCall<'a>,
 }
 
-impl Core {
+impl TaskStore {
     /// Presents an act to the kernel and, if it is allowed, goes on with its permit.
     pub(super) fn act<T>(
         &self,
@@ -32,19 +32,30 @@ impl Core {
         args: Option<&Ref>,
         go: impl FnOnce(Acting<'_>, Permit<'_>) -> Outcome<T>,
     ) -> Outcome<T> {
-        let Some(host) = self.host() else {
+        let Some(host) = self.core.host() else {
             return Outcome::deny(Refusal::new(Reason::DefaultDeny, UNINSTALLED.site()), STORE);
         };
-        let mut call = ToolCall::new(agent, act).address(address);
-        if let Some(args) = args {
-            call = call.args(args);
-        }
+        let call = self.call(agent, act, address, args);
         match host.admit_any(&call) {
             Admission::Refuse(verdict) => Outcome::Refuse(verdict),
-            Admission::Permit(permit) => go(Acting { core: self, host: &*host, call: &call }, permit),
+            Admission::Permit(permit) => go(Acting { core: &self.core, host: &*host, call: &call }, permit),
         }
     }
 
+    /// An act as a call, with what rides along.
+    pub(super) fn call<'a>(
+        &'a self,
+        agent: &'a AgentHandle,
+        act: Act,
+        address: Address<'a>,
+        args: Option<&'a Ref>,
+    ) -> ToolCall<'a> {
+        let call = ToolCall::new(agent, act).address(address).rider(self.rider.as_deref());
+        args.map_or(call, |args| call.args(args))
+    }
+}
+
+impl Core {
     pub(super) fn host(&self) -> Option<Arc<dyn Host>> {
         self.link.get().and_then(fak_abi::DriverLink::host)
     }

@@ -1,5 +1,6 @@
 //! What became of a patch, kept unredacted and told to each reader as far as that reader may know (§5.8).
 
+use super::acts::Patched;
 use crate::envelope::{Actor, Hash, MergeVerdict, PatchResult, TaskId};
 use crate::merge::Stop;
 use crate::sight::Sight;
@@ -23,8 +24,17 @@ pub(super) enum End {
 }
 
 impl Done {
+    /// What `sight` is told of it.
+    pub(super) fn patched(&self, sight: &Sight) -> Patched {
+        let fault = match &self.end {
+            End::Stopped(stop) => stop.fault().cloned(),
+            End::Accepted { .. } => None,
+        };
+        Patched { result: self.result(sight), revision: self.number, fault }
+    }
+
     /// The result as `sight` may see it.
-    pub(super) fn result(&self, sight: &Sight) -> PatchResult {
+    fn result(&self, sight: &Sight) -> PatchResult {
         match &self.end {
             End::Stopped(stop) => {
                 stop.result(&self.task_id, &self.actor, self.base.as_ref(), self.current.as_ref(), sight)

@@ -4,34 +4,50 @@ use fak_abi::{Act, Address, AgentHandle, Explanation, Reason, Refusal, SiteInfo,
 
 use super::TaskStore;
 use super::acts::{refusal_of, sees_all};
-use super::driver::{ACTOR, AUTHORITY, DECISION, STORE, UNINSTALLED, UNKNOWN_TASK};
+use super::driver::{
+    ACTOR, AUTHORITY, DECISION, RECORD_BOUND, STORE, UNINSTALLED, UNKNOWN_TASK, WATCH_BOUND, WHOLE,
+};
+use super::reads::is_open;
 use super::slot::Held;
-use crate::envelope::{Patch, TaskId};
+use crate::envelope::{Envelope as _, Patch, Record, TaskId};
 use crate::merge::{Merged, Terms, is_actor, merge};
 use crate::plan::Plan;
 use crate::sight::Sight;
 
 impl TaskStore {
+    /// Why creating a record would be answered as it would be now. Whether such a record can be made is no verdict, and is
+    /// learnt by creating it.
+    #[must_use]
+    pub fn explain_create(&self, agent: &AgentHandle, record: &Record) -> Explanation {
+        let core = &*self.core;
+        let body = core.body(agent, record.to_json(), record.body_ref.scope);
+        let call = self.call(agent, Act::TaskCreate, Address::Task(record.task_id.id()), body.as_ref());
+        self.explained(agent, &call, || {
+            if !is_actor(&record.updated_by, agent.principal()) {
+                return Some((Reason::TrustViolation, ACTOR));
+            }
+            let made = core.taken.get(agent.principal().id()).map_or(0, |taken| taken.records);
+            (made >= core.config.bounds.records).then_some((Reason::RateLimited, RECORD_BOUND))
+        })
+    }
+
     /// Why a patch would be answered as it would be now. The fold is the kernel's; behind it come the store's own refusals.
     /// What the merge would answer is no verdict, and is learnt by patching.
     #[must_use]
     pub fn explain_patch(&self, agent: &AgentHandle, patch: &Patch) -> Explanation {
-        use crate::envelope::Envelope as _;
-        let body = self.0.body(agent, patch.to_json(), patch.scope);
-        let mut call = ToolCall::new(agent, Act::TaskPatch).address(Address::Task(patch.task_id.id()));
-        if let Some(body) = &body {
-            call = call.args(body);
-        }
+        let body = self.core.body(agent, patch.to_json(), patch.scope);
+        let call = self.call(agent, Act::TaskPatch, Address::Task(patch.task_id.id()), body.as_ref());
         self.explained(agent, &call, || {
             if !is_actor(&patch.actor, agent.principal()) {
                 return Some((Reason::TrustViolation, ACTOR));
             }
-            let config = &self.0.config;
+            let config = &self.core.config;
             let sight = Sight::of(&config.domain, agent.principal());
             // Witnesses are not asked: an unconfirmed label ends in a result, not in a refusal.
             let plan = Plan::new(patch, &config.rules.limits, &|_| false);
-            let slot = self.0.slot(&patch.task_id)?;
-            let terms = Terms { rules: &config.rules, sight: &sight, approved: false, now: self.0.now() };
+            let slot = self.core.slot(&patch.task_id)?;
+            let now = self.core.now();
+            let terms = Terms { rules: &config.rules, sight: &sight, approved: false, now };
             match merge(&slot.lock().task, patch, &plan, &terms) {
                 Merged::Refuse(refusal) => Some(refusal_of(refusal)),
                 Merged::Accept(..) | Merged::Stop(_) => None,
@@ -49,14 +65,14 @@ impl TaskStore {
         approve: bool,
     ) -> Explanation {
         let act = if approve { Act::TaskApprove } else { Act::TaskReject };
-        let call = ToolCall::new(agent, act).address(Address::Task(task.id()));
+        let call = self.call(agent, act, Address::Task(task.id()), None);
         self.explained(agent, &call, || {
-            let Some(slot) = self.0.slot(task) else { return Some((Reason::Misroute, UNKNOWN_TASK)) };
+            let Some(slot) = self.core.slot(task) else { return Some((Reason::Misroute, UNKNOWN_TASK)) };
             let slot = slot.lock();
             let Some(held) = slot.held.get(decision).filter(|held| Held::waits(held)) else {
                 return Some((Reason::Misroute, DECISION));
             };
-            let config = &self.0.config;
+            let config = &self.core.config;
             let plan = Plan::new(&held.patch, &config.rules.limits, &|_| false);
             let approver = Sight::of(&config.domain, agent.principal());
             let own = *held.actor.id() == *agent.principal().id();
@@ -67,9 +83,23 @@ impl TaskStore {
     /// Why a read of a record (`view`, `events`, `watch` or `journal`) would be answered as it would be now.
     #[must_use]
     pub fn explain_read(&self, agent: &AgentHandle, act: Act, task: &TaskId) -> Explanation {
-        let call = ToolCall::new(agent, act).address(Address::Task(task.id()));
+        let call = self.call(agent, act, Address::Task(task.id()), None);
         self.explained(agent, &call, || {
-            self.0.slot(task).is_none().then_some((Reason::Misroute, UNKNOWN_TASK))
+            let core = &*self.core;
+            let Some(slot) = core.slot(task) else { return Some((Reason::Misroute, UNKNOWN_TASK)) };
+            let who = agent.principal();
+            match act {
+                Act::TaskJournal => {
+                    let snapshot = slot.lock().task.clone();
+                    let open = is_open(&snapshot, &Sight::of(&core.config.domain, who));
+                    (!open).then_some((Reason::TrustViolation, WHOLE))
+                }
+                Act::TaskWatch => {
+                    let watches = core.taken.get(who.id()).map_or(0, |taken| taken.watches);
+                    (watches >= core.config.bounds.watches).then_some((Reason::RateLimited, WATCH_BOUND))
+                }
+                _ => None,
+            }
         })
     }
 
@@ -80,7 +110,7 @@ impl TaskStore {
         call: &ToolCall<'_>,
         refuses: impl FnOnce() -> Option<(Reason, SiteInfo)>,
     ) -> Explanation {
-        let explanation = match self.0.host() {
+        let explanation = match self.core.host() {
             Some(host) => host.explain(call),
             None => agent.gate().explain(call),
         };
@@ -88,7 +118,7 @@ impl TaskStore {
             return explanation;
         }
         let refusal =
-            if self.0.host().is_none() { Some((Reason::DefaultDeny, UNINSTALLED)) } else { refuses() };
+            if self.core.host().is_none() { Some((Reason::DefaultDeny, UNINSTALLED)) } else { refuses() };
         match refusal {
             None => explanation,
             Some((reason, site)) => {

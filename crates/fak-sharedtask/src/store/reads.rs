@@ -19,21 +19,20 @@ use crate::task::Task;
 impl TaskStore {
     /// The record as the agent may see it: an act (`sharedtask.view`). An unknown record is MISROUTE.
     pub fn view(&self, agent: &AgentHandle, task: &TaskId) -> Outcome<TaskView> {
-        self.0
-            .read(agent, Act::TaskView, task, TaskView::of, |view| (view.taint(), view.to_record().to_json()))
+        self.read(agent, Act::TaskView, task, TaskView::of, |view| (view.taint(), view.to_record().to_json()))
     }
 
     /// The events as the agent may see them: an act (`sharedtask.events`). What is hidden is there as digest and link, so
     /// that the chain still verifies.
     pub fn events(&self, agent: &AgentHandle, task: &TaskId) -> Outcome<EventsView> {
-        self.0.read(agent, Act::TaskEvents, task, EventsView::of, |events| (Taint::Tainted, events.encode()))
+        self.read(agent, Act::TaskEvents, task, EventsView::of, |events| (Taint::Tainted, events.encode()))
     }
 
     /// The held patches that wait beside a record and may flow whole to the agent, by decision id: an act
     /// (`sharedtask.view`).
     pub fn held(&self, agent: &AgentHandle, task: &TaskId) -> Outcome<Vec<HeldPatch>> {
-        let core = &*self.0;
-        core.act(agent, Act::TaskView, Address::Task(task.id()), None, |acting, permit| {
+        let core = &*self.core;
+        self.act(agent, Act::TaskView, Address::Task(task.id()), None, |acting, permit| {
             let Some(slot) = core.slot(task) else { return refuse(permit, Reason::Misroute, UNKNOWN_TASK) };
             let sight = Sight::of(&core.config.domain, agent.principal());
             let limits = &core.config.rules.limits;
@@ -57,8 +56,8 @@ impl TaskStore {
         task: &TaskId,
         out: W,
     ) -> Outcome<Result<Digest, SharedTaskError>> {
-        let core = &*self.0;
-        core.act(agent, Act::TaskJournal, Address::Task(task.id()), None, |acting, permit| {
+        let core = &*self.core;
+        self.act(agent, Act::TaskJournal, Address::Task(task.id()), None, |acting, permit| {
             let Some(slot) = core.slot(task) else { return refuse(permit, Reason::Misroute, UNKNOWN_TASK) };
             let snapshot = slot.lock().task.clone();
             if !is_open(&snapshot, &Sight::of(&core.config.domain, agent.principal())) {
@@ -77,7 +76,7 @@ impl TaskStore {
 }
 
 /// Whether everything a task has ever held may flow to a reader.
-fn is_open(task: &Task, sight: &Sight) -> bool {
+pub(super) fn is_open(task: &Task, sight: &Sight) -> bool {
     let notes = task.notes.iter().all(|entry| {
         let body = &entry.note.body_ref;
         sight.sees(body.taint, body.scope, &entry.note.author)
@@ -91,6 +90,8 @@ fn is_open(task: &Task, sight: &Sight) -> bool {
     });
     // Unknown members are labelled by nobody, and so are the host's alone.
     let labelled = task.rest.is_empty()
+        && task.journal_rest.is_empty()
+        && task.later.iter().all(|revision| revision.entry_rest.is_empty())
         && task.decisions.iter().flatten().all(|(_, entry)| entry.decision.rest.is_empty());
     notes && artifacts && revisions && labelled
 }
@@ -113,7 +114,7 @@ fn finish(
     }
 }
 
-impl Core {
+impl TaskStore {
     /// Reads under the record's lock, screens what was read, and hands it over.
     fn read<T>(
         &self,
@@ -124,14 +125,16 @@ impl Core {
         shown: impl FnOnce(&T) -> (Taint, Vec<u8>),
     ) -> Outcome<T> {
         self.act(agent, act, Address::Task(task.id()), None, |acting, permit| {
-            let Some(slot) = self.slot(task) else { return refuse(permit, Reason::Misroute, UNKNOWN_TASK) };
-            let sight = Sight::of(&self.config.domain, agent.principal());
+            let Some(slot) = self.core.slot(task) else {
+                return refuse(permit, Reason::Misroute, UNKNOWN_TASK);
+            };
+            let sight = Sight::of(&self.core.config.domain, agent.principal());
             let value = read(&slot.lock().task, &sight);
             if !acting.host.screens(acting.call.tool()) {
-                return finish(self, &acting, permit, Taint::Tainted, Vec::new).map(|()| value);
+                return finish(&self.core, &acting, permit, Taint::Tainted, Vec::new).map(|()| value);
             }
             let (taint, bytes) = shown(&value);
-            finish(self, &acting, permit, taint, || bytes).map(|()| value)
+            finish(&self.core, &acting, permit, taint, || bytes).map(|()| value)
         })
     }
 }

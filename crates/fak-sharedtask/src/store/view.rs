@@ -11,7 +11,7 @@ use crate::envelope::{
 use crate::sight::Sight;
 use crate::task::{ArtifactEntry, DecisionEntry, NoteEntry, Task};
 
-/// A record as one reader may see it. Entries are shared with the store, not copied.
+/// A record as one reader may see it (§5.8). Entries are shared with the store, not copied.
 #[derive(Debug, Clone)]
 pub struct TaskView {
     /// The record.
@@ -123,7 +123,7 @@ impl TaskView {
     }
 }
 
-/// One event as one reader may see it.
+/// One event as one reader may see it (§5.8).
 #[derive(Debug, Clone)]
 pub enum EventView {
     /// Shown whole.
@@ -137,7 +137,7 @@ pub enum EventView {
     },
 }
 
-/// The events of a record as one reader may see them, oldest first.
+/// The events of a record as one reader may see them, oldest first (§5.8).
 #[derive(Debug, Clone)]
 pub struct EventsView {
     /// The record.

@@ -18,7 +18,7 @@ use super::{Core, TaskStore};
 use crate::envelope::{Envelope as _, TaskEvent, TaskId};
 use crate::sight::Sight;
 
-/// What a watch hands over.
+/// What a watch hands over (§5.9).
 #[derive(Debug, Clone)]
 pub enum Watched {
     /// An event the watcher may see.
@@ -38,7 +38,7 @@ pub enum Watched {
     },
 }
 
-/// A watch on one record. Dropping it ends it.
+/// A watch on one record (§5.9). Dropping it ends it.
 pub struct TaskWatch {
     core: Arc<Core>,
     agent: AgentHandle,
@@ -54,8 +54,8 @@ pub struct TaskWatch {
 impl TaskStore {
     /// A snapshot and a watch that begins exactly behind it: an act (`sharedtask.watch`).
     pub fn watch(&self, agent: &AgentHandle, task: &TaskId) -> Outcome<(TaskView, TaskWatch)> {
-        let core = &self.0;
-        core.act(agent, Act::TaskWatch, Address::Task(task.id()), None, |acting, permit| {
+        let core = &self.core;
+        self.act(agent, Act::TaskWatch, Address::Task(task.id()), None, |acting, permit| {
             let Some(slot) = core.slot(task) else { return refuse(permit, Reason::Misroute, UNKNOWN_TASK) };
             let sight = Sight::of(&core.config.domain, agent.principal());
             let view = TaskView::of(&slot.lock().task, &sight);

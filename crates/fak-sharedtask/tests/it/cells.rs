@@ -213,3 +213,39 @@ fn of_eight_swaps_exactly_one_wins() {
         at = won[0];
     }
 }
+
+/// §3.5: explaining an act on a cell says what performing it would answer, and performs nothing.
+#[test]
+fn explanations_agree_with_the_acts() {
+    let config = SpaceConfig { cells_each: 1, watches: 1, body: 8, ..SpaceConfig::default() };
+    let space = Space::new(config);
+    let kernel = fak_adjudicate::Kernel::builder().driver(space.driver()).build().unwrap();
+    let spec = |name: &str| fak_abi::PrincipalSpec::agent(id(name)).caps(fak_abi::CapSet::ALL);
+    let a = kernel.attach(spec("a").fleet(id("f"))).unwrap();
+    let stranger = kernel.attach(spec("s")).unwrap();
+    let (small, large) = (shared(&a, "1", FLEET), shared(&a, "too large", FLEET));
+    let poisoned = kernel.label(&small, Taint::Quarantined).unwrap();
+    version(space.put(&a, "full", &small));
+    let _watch = space.watch(&a, "", FLEET).allowed().unwrap();
+    let reasons = |outcome: Outcome<CellWrite>| refused(&outcome);
+    let all = [
+        (fak_abi::Act::CellPut, "more", Some(&small), reasons(space.put(&a, "more", &small))),
+        (fak_abi::Act::CellPut, "a//b", Some(&small), reasons(space.put(&a, "a//b", &small))),
+        (fak_abi::Act::CellCas, "full", Some(&large), reasons(space.cas(&a, "full", FLEET, 1, &large))),
+        (fak_abi::Act::CellCas, "full", Some(&poisoned), reasons(space.cas(&a, "full", FLEET, 1, &poisoned))),
+        (fak_abi::Act::CellGet, "full", None, refused(&space.get(&a, "full", FLEET))),
+        (fak_abi::Act::CellList, "", None, refused(&space.list(&a, "", FLEET))),
+        (fak_abi::Act::CellWatch, "full/", None, refused(&space.watch(&a, "full/", FLEET))),
+    ];
+    let mut seen = std::collections::HashSet::new();
+    for (act, key, body, expected) in all {
+        let explained = space.explain(&a, act, key, FLEET, body);
+        assert_eq!(explained.verdict.reason(), expected, "{act} {key}: {explained}");
+        assert_eq!(explained.site.is_some(), expected.is_some());
+        seen.insert(expected);
+    }
+    assert_eq!(seen.len(), 5, "every answer is met: {seen:?}");
+    let explained = space.explain(&stranger, fak_abi::Act::CellGet, "full", FLEET, None);
+    assert_eq!(explained.verdict.reason(), refused(&space.get(&stranger, "full", FLEET)));
+    assert_eq!(explained.verdict.reason(), Some(Reason::TrustViolation));
+}

@@ -288,6 +288,35 @@ fn unknown_members_of_a_journal_are_digested() {
     assert_eq!(strict(journal.as_bytes()).unwrap().entries, 6);
 }
 
+/// §5.1: what this project does not know in a journal is kept when it is loaded and written again, and goes on being kept
+/// when the record does. Nobody has labelled it, so no agent is handed it.
+#[test]
+fn unknown_members_of_a_journal_are_kept() {
+    let (_, journal) = history();
+    let text = String::from_utf8(journal).unwrap();
+    let with = text.replace("\"},{\"event\":", "\",\"x_b\":{\"k\":1}},{\"event\":");
+    let at = with.rfind("\"digest\":").unwrap();
+    let blank = format!("{}\"digest\":\"\",\"x_a\":[\"kept\"]}}", with.get(..at).unwrap());
+    let digest = fak_abi::Digest::of(blank.as_bytes());
+    let with = blank.replace("\"digest\":\"\",\"x_a\"", &format!("\"digest\":\"{digest}\",\"x_a\""));
+    assert_eq!(strict(with.as_bytes()).unwrap().entries, 6);
+
+    let world = World::new();
+    world.store.load(with.as_bytes()).unwrap();
+    let mut again = Vec::new();
+    world.store.journal(&task(), &mut again).unwrap();
+    assert_eq!(String::from_utf8(again).unwrap(), with);
+    let agent = world.agent("a");
+    assert_eq!(answer(&world.patch(&agent, "tenant", json!([note(&agent, "later", "fleet")]))), "accepted");
+    let mut later = Vec::new();
+    world.store.journal(&task(), &mut later).unwrap();
+    assert_eq!(strict(&later).unwrap().entries, 7);
+    let later = String::from_utf8(later).unwrap();
+    assert_eq!((later.matches("x_a").count(), later.matches("x_b").count()), (1, 5));
+    let refused = crate::support::refused(&world.store.journal_by(&agent, &task(), Vec::new()));
+    assert_eq!(refused, Some(fak_abi::Reason::TrustViolation));
+}
+
 /// A writer that fails at the k-th write never leaves the store changed, and the next journal is whole.
 #[test]
 fn a_failing_writer_changes_nothing() {

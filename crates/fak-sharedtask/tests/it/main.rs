@@ -3,14 +3,18 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "tests")]
 
 mod acts;
+mod approval;
 mod bad_input;
 mod cells;
 mod interop;
 mod journals;
+mod margins;
 mod memory;
 mod merge;
 mod properties;
 mod reference;
+mod replays;
+mod rungs;
 mod support;
 mod views;
 mod written_here;

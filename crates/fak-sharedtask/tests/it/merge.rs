@@ -76,6 +76,58 @@ fn what_the_merge_does_not_know_is_denied() {
     }
 }
 
+/// §5.3: whoever wrote a patch that is denied is told for what of it, and what was expected there.
+#[test]
+fn a_denied_patch_says_for_what_of_it() {
+    let world = World::with_task();
+    let (agent, other) = (world.agent("a"), world.agent("b"));
+    let op = |op: &str, path: &str| json!({"op": op, "path": path, "value": "x"});
+    for (scope, ops, at, expected) in [
+        ("fleet", json!([]), "/ops", "expected at least one op"),
+        (
+            "fleet",
+            json!([op("remove", "/state")]),
+            "/ops/0/op",
+            "expected append or replace: nothing is removed",
+        ),
+        (
+            "fleet",
+            json!([replace("/state", "x"), op("replace", "/titel")]),
+            "/ops/1/path",
+            "did you mean \"/title\"",
+        ),
+        ("fleet", json!([op("replace", "/nowhere/near")]), "/ops/0/path", "expected \"/title\""),
+        ("fleet", json!([op("append", "/artefacts")]), "/ops/0/path", "did you mean \"/artifacts\""),
+        ("fleet", json!([op("append", "/title")]), "/ops/0/op", "expected replace"),
+        ("fleet", json!([op("replace", "/notes")]), "/ops/0/op", "expected append"),
+        ("fleet", json!([{"op": "replace", "path": "/title"}]), "/ops/0/value", "expected a value"),
+        ("fleet", json!([replace("/title", 7)]), "/ops/0/value", "expected a text"),
+        (
+            "fleet",
+            json!([{"op": "append", "path": "/notes", "value": {"note_id": "x"}}]),
+            "/ops/0/value",
+            "missing member",
+        ),
+        ("fleet", json!([note(&agent, "", "fleet")]), "/ops/0/value/note_id", "at least"),
+        ("fleet", json!([note(&other, "n", "fleet")]), "/ops/0/value/author", "expected the patch's actor"),
+        ("public", json!([note(&agent, "n", "fleet")]), "/scope", "expected tenant or narrower"),
+        (
+            "fleet",
+            json!([note(&agent, "n", "tenant")]),
+            "/ops/0/value/body_ref/scope",
+            "expected fleet or narrower",
+        ),
+        ("agent", json!([replace("/title", "x")]), "/scope", "everybody sees"),
+    ] {
+        let fault = world.patch(&agent, scope, ops.clone()).fault.unwrap();
+        assert!(fault.at.starts_with(at) && fault.expected.contains(expected), "{ops}: {fault}");
+    }
+    let of_fleet = world.attach("fleet", fak_abi::PrincipalKind::Agent, true, false);
+    let fault = world.patch(&of_fleet, "tenant", json!([note(&of_fleet, "n", "fleet")])).fault.unwrap();
+    assert_eq!(fault.to_string(), "at \"/scope\": expected a tenant that the actor has, and it has none");
+    assert_eq!(world.patch(&agent, "fleet", json!([replace("/title", "x")])).fault, None);
+}
+
 /// §5.5.
 #[test]
 fn an_empty_base_an_unknown_base_and_an_unknown_task() {

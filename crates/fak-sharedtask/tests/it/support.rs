@@ -5,8 +5,8 @@ use std::sync::Arc;
 use fak_abi::{AgentHandle, CapSet, Id, Outcome, PrincipalKind, PrincipalSpec, Reason};
 use fak_adjudicate::{Kernel, KernelBuilder, ManualClock};
 use fak_sharedtask::{
-    Domain, Envelope, Hash, Limits, Patch, Patched, Record, Rules, Space, SpaceConfig, StoreConfig, TaskId,
-    TaskStore,
+    ApprovalRule, Domain, Envelope, Hash, Limits, Patch, Patched, Record, Rules, Space, SpaceConfig,
+    StoreConfig, TaskId, TaskStore,
 };
 use serde_json::{Value, json};
 
@@ -161,4 +161,18 @@ pub(crate) fn replace(path: &str, value: impl Into<Value>) -> Value {
 
 pub(crate) fn append_decision(name: &str) -> Value {
     json!({"op": "append", "path": "/open_decisions", "value": decision(name)})
+}
+
+/// A world with one record whose patches need approval by that rule.
+pub(crate) fn with_approval(rule: ApprovalRule) -> World {
+    let mut config = config();
+    config.rules.approval = vec![rule];
+    let world = World::with(config, |builder| builder);
+    world.store.create_json(record().to_string().as_bytes()).unwrap();
+    world
+}
+
+/// The decision under which a patch is held.
+pub(crate) fn decision_of(patched: &Patched) -> String {
+    patched.result.approval.as_ref().unwrap().decision_id.to_string()
 }

@@ -1,0 +1,65 @@
+//! Idempotency keys: a retry is answered and not done again (§4.13).
+
+use std::sync::Arc;
+
+use fak_abi::Reason;
+use serde_json::json;
+
+use crate::support::{World, answer, config, id, note, patch, record, refused};
+
+#[test]
+fn a_retry_with_a_key_is_answered_and_not_done_again() {
+    let world = World::with_task();
+    let agent = world.agent("a");
+    let key = id("retry-1");
+    let base = world.rev();
+    let patch = patch(&agent, &base, "fleet", json!([note(&agent, "n", "fleet")]));
+    let first = world.store.patch(&agent, &patch, Some(&key)).allowed().unwrap();
+    assert_eq!(answer(&first), "accepted");
+    let replay = world.store.patch(&agent, &patch, Some(&key)).allowed().unwrap();
+    assert_eq!(replay, first);
+    // Without the key it is another act.
+    let other = world.store.patch(&agent, &patch, None).allowed().unwrap();
+    assert_eq!(answer(&other), "conflict DUPLICATE_NOTE");
+    let changed = crate::support::patch(&agent, &base, "fleet", json!([note(&agent, "m", "fleet")]));
+    assert_eq!(refused(&world.store.patch(&agent, &changed, Some(&key))), Some(Reason::Malformed));
+    // Another principal's key is its own.
+    let b = world.agent("b");
+    let theirs = crate::support::patch(&b, &base, "fleet", json!([note(&b, "m", "fleet")]));
+    assert_eq!(answer(&world.store.patch(&b, &theirs, Some(&key)).allowed().unwrap()), "accepted");
+    // Refusals are not remembered.
+    let forged = crate::support::patch(&b, &base, "fleet", json!([note(&b, "o", "fleet")]));
+    assert_eq!(refused(&world.store.patch(&agent, &forged, Some(&id("k2")))), Some(Reason::TrustViolation));
+    assert_eq!(
+        answer(&world.store.patch(&agent, &changed, Some(&id("k2"))).allowed().unwrap()),
+        "conflict DUPLICATE_NOTE"
+    );
+}
+
+/// Writes down the causes of what it is told.
+#[derive(Clone, Default)]
+struct Causes(Arc<std::sync::Mutex<Vec<&'static str>>>);
+
+impl fak_abi::Emitter for Causes {
+    fn kinds(&self) -> fak_abi::EventKinds {
+        fak_abi::EventKinds::ALL
+    }
+
+    fn emit(&self, event: &fak_abi::Event<'_>) {
+        self.0.lock().unwrap().push(event.cause);
+    }
+}
+
+#[test]
+fn a_replay_is_told_as_one() {
+    let causes = Causes::default();
+    let world = World::with(config(), |builder| builder.emitter(causes.clone()));
+    world.store.create_json(record().to_string().as_bytes()).unwrap();
+    let agent = world.agent("a");
+    let patch = patch(&agent, &world.rev(), "fleet", json!([note(&agent, "n", "fleet")]));
+    for replays in 0..3 {
+        world.store.patch(&agent, &patch, Some(&id("k"))).allowed().unwrap();
+        let told = causes.0.lock().unwrap().iter().filter(|cause| **cause == "replay").count();
+        assert_eq!(told, replays);
+    }
+}
