@@ -370,8 +370,18 @@ impl Core {
 
     /// As [`Core::sweep`], wherever this principal has something queued. Linear in these places.
     pub(crate) fn sweep_of(&self, sender: &Account) -> bool {
-        let queued_at = sender.queued_at().into_iter().filter_map(|key| self.find(&key));
-        queued_at.fold(false, |found, mailbox| self.sweep(&mailbox) | found)
+        let mut found = false;
+        for key in sender.queued_at() {
+            if let Some(mailbox) = self.find(&key) {
+                found |= self.sweep(&mailbox);
+            }
+            if let Some(topic) = self.topic(&key).filter(|topic| topic.is_timed()) {
+                let dead = topic.expire(self.now());
+                found |= !dead.is_empty();
+                self.dead_copies(dead, Cause::Expire);
+            }
+        }
+        found
     }
 
     /// As [`Core::sweep`], for every mailbox and topic: what the host is told is as of now.

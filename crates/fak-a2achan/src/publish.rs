@@ -77,7 +77,7 @@ impl Endpoint {
         let counted = listed.as_ref().filter(|_| permit.counts());
         let reserved = counted.map(|listed| {
             let bytes = permit.transformed().unwrap_or(body).len();
-            self.account().and_then(|account| listed.reserve(account, bytes)).map(|route| (route, bytes))
+            self.reserve_copies(listed, bytes).map(|route| (route, bytes))
         });
         let reserved = match reserved {
             Some(None) => {
@@ -97,16 +97,29 @@ impl Endpoint {
             return Publication::refused(cleared.allow(0));
         };
         let deadline = rider.and_then(|rider| rider.deadline);
-        let extra = Extra { expires: deadline, ..Extra::default() }.boxed();
+        let extra = || Extra { expires: deadline, ..Extra::default() }.boxed();
         let body = cleared.transformed().unwrap_or(body);
         let route = reserved.as_ref().map(|(route, _)| route);
-        let Some(spread) = self.spread(&listed, (body, extra), route, |_| true) else {
+        let spread = self.spread(&listed, (body, extra()), route, |_| true).or_else(|| {
+            let route = self.reserve_copies(&listed, body.len())?;
+            self.spread(&listed, (body, extra()), Some(&route), |_| true)
+        });
+        let Some(spread) = spread else {
             let refusal = refusal(Reason::RateLimited, sites::BYTES);
             return Publication::refused(self.revoke(cleared, refusal));
         };
         let verdict = cleared.allow(spread.seq);
         let Spread { seq, fanout, skipped, dropped } = spread;
         Publication { verdict, seq, fanout, skipped, dropped }
+    }
+
+    /// Reserves the bytes of a publication; what has had its time burdens nobody (§4.10).
+    #[cold]
+    pub(crate) fn reserve_copies(&self, topic: &Topic, bytes: usize) -> Option<Arc<Route>> {
+        let account = self.account()?;
+        topic
+            .reserve(account, bytes)
+            .or_else(|| if self.core().sweep_of(account) { topic.reserve(account, bytes) } else { None })
     }
 
     /// The copies of an act that was allowed, to those in the domains that are `wanted`. `None` if

@@ -77,7 +77,7 @@ impl Endpoint {
         let body_of = |body| permit.transformed().unwrap_or(body).len();
         let mut routes = Vec::new();
         for bytes in listed.iter().flat_map(|_| bodies.iter().map(body_of)) {
-            let reserve = |listed: &Arc<Topic>| listed.reserve(self.account()?, bytes);
+            let reserve = |listed: &Arc<Topic>| self.reserve_copies(listed, bytes);
             match listed.as_ref().and_then(reserve) {
                 Some(route) => routes.push((route, bytes)),
                 None => {

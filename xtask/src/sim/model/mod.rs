@@ -18,7 +18,7 @@ pub(crate) mod watch;
 pub(crate) mod waves;
 mod windows;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::setup::Setup;
 pub(crate) use cast::{Agent, Body, Cap, Scope, Who};
@@ -34,6 +34,8 @@ pub(crate) struct Model {
     pub(crate) bodies: Vec<Body>,
     pub(crate) marks: u64,
     pub(crate) boxes: BTreeMap<Key, Mailbox>,
+    /// Keys that somebody made known, ever (§4.3 row 9).
+    pub(crate) known: BTreeSet<Key>,
     pub(crate) topics: BTreeMap<Key, Vec<usize>>,
     pub(crate) subs: Vec<Sub>,
     pub(crate) closed: bool,
@@ -90,6 +92,7 @@ impl Model {
             bodies: Vec::new(),
             marks: 0,
             boxes: BTreeMap::new(),
+            known: BTreeSet::new(),
             topics: BTreeMap::new(),
             subs: Vec::new(),
             closed: false,

@@ -8,7 +8,10 @@ use super::{Body, Model, Who};
 
 impl Model {
     pub(super) fn is_known(&self, key: &Key) -> bool {
-        self.boxes.contains_key(key) || self.topics.contains_key(key) || self.owner_of(key) != Own::Nobody
+        self.known.contains(key)
+            || self.boxes.contains_key(key)
+            || self.topics.contains_key(key)
+            || self.owner_of(key) != Own::Nobody
     }
 
     pub(crate) fn make_box(&mut self, key: &Key, creator: Option<Who>) {
@@ -53,7 +56,18 @@ impl Model {
         let all = self.boxes.values().flat_map(Box::all);
         let queued: u64 = all.filter(|msg| msg.from == who).map(|msg| msg.body.text.len() as u64).sum();
         let promised = self.boxes.values().flat_map(|mailbox| &mailbox.promised).chain(&self.orphans);
-        queued + promised.filter(|(_, to, _)| *to == who).map(|(.., bytes)| bytes).sum::<u64>()
+        // A publication counts once, until its last copy was taken.
+        let mut copies: Vec<(u64, u64)> = self
+            .subs
+            .iter()
+            .flat_map(|sub| &sub.queue)
+            .filter(|msg| msg.from == who)
+            .map(|msg| (msg.order, msg.body.text.len() as u64))
+            .collect();
+        copies.sort_unstable();
+        copies.dedup();
+        let published: u64 = copies.iter().map(|(_, bytes)| bytes).sum();
+        queued + published + promised.filter(|(_, to, _)| *to == who).map(|(.., bytes)| bytes).sum::<u64>()
     }
 
     /// Rows 8 and 10 of §4.3; what has had its time takes no place and none of its sender's bytes, wherever it is.

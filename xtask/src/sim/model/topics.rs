@@ -16,11 +16,25 @@ impl Model {
         if matches!(self.owner_of(key), Own::OneActOnly(_)) {
             return Err(Reason::TrustViolation);
         }
+        let bytes = sent.text.len() as u64;
+        if self.topics.contains_key(key) && !self.has_bytes(who, bytes) {
+            return Err(Reason::RateLimited);
+        }
         if !self.has_credit(Act::Publish) {
             return Err(Reason::RateLimited);
         }
         self.count(Act::Publish);
         Ok(self.spread(who, key, sent, |_, _| true))
+    }
+
+    /// §4.12: whether somebody may have so many bytes more queued; what has had its time does not count.
+    pub(super) fn has_bytes(&mut self, who: Who, bytes: u64) -> bool {
+        let fits = |model: &Self| model.queued_of(who) + bytes <= model.setup.queued_bytes;
+        if fits(self) {
+            return true;
+        }
+        self.sweep();
+        fits(self)
     }
 
     /// The copies of an act that was allowed, to those whom `wanted` names besides.
@@ -72,6 +86,7 @@ impl Model {
             }
         }
         self.count(Act::Subscribe);
+        self.known.insert(key.clone());
         let at = self.subs.len();
         self.subs.push(Sub {
             who,
