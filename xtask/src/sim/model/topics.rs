@@ -55,7 +55,7 @@ impl Model {
             let Some(sub) = self.subs.get_mut(at) else { continue };
             if !flows {
                 receipt.skipped += 1;
-            } else if sub.queue.len() < self.setup.capacity + usize::from(sub.returned) {
+            } else if sub.queue.len() < self.setup.capacity {
                 receipt.fanout += 1;
                 sub.queue.push(msg.clone());
             } else {
@@ -88,15 +88,7 @@ impl Model {
         self.count(Act::Subscribe);
         self.known.insert(key.clone());
         let at = self.subs.len();
-        self.subs.push(Sub {
-            who,
-            key: key.clone(),
-            queue: Vec::new(),
-            missed: 0,
-            open: true,
-            end: "",
-            returned: false,
-        });
+        self.subs.push(Sub { who, key: key.clone(), queue: Vec::new(), missed: 0, open: true, end: "" });
         self.topics.entry(key.clone()).or_default().push(at);
         Ok(at)
     }
@@ -145,7 +137,6 @@ impl Model {
             return (if waits { Got::Waits } else { self.nothing() }, 0);
         }
         let msg = sub.queue.remove(0);
-        sub.returned = false;
         let missed = std::mem::take(&mut sub.missed);
         if self.holds_back(&msg.body.text) {
             self.books.held += 1;
@@ -154,7 +145,6 @@ impl Model {
         if !self.has_credit(Act::Recv) {
             if let Some(sub) = self.subs.get_mut(at) {
                 sub.queue.insert(0, msg);
-                sub.returned = true;
                 sub.missed += missed;
             }
             return (Got::Refused(Reason::RateLimited), 0);
