@@ -133,7 +133,7 @@ impl Communicator {
         let recipient = self.recipient(act, rank);
         let call = ToolCall::new(agent, act).address(self.address(rank)).recipient(recipient.as_ref());
         let call = call.rider(self.rider.as_deref());
-        agent.gate().explain(&body.map_or(call, |body| call.args(body)))
+        self.open.inner().tie.explain(agent, &body.map_or(call, |body| call.args(body)))
     }
 
     fn address(&self, rank: usize) -> Address<'_> {
