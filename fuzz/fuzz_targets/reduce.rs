@@ -36,7 +36,7 @@ fuzz_target!(|data: &[u8]| {
             Ok(Reduced::Made(bytes)) => {
                 let mean: f64 = std::str::from_utf8(bytes).expect("text").parse().expect("a number");
                 assert!(mean.is_finite());
-                let one = Output { bytes, ..outputs[0] };
+                let one = Output { bytes, weight: 1.0, ..outputs[0] };
                 assert_eq!(reduction.fold(&[one], &[]).expect("its own form"), Reduced::Made(bytes.clone()));
             }
             Err(error) => keeps_quiet(error),

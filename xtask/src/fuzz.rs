@@ -122,7 +122,6 @@ fn fuzz(
         "-timeout=20".to_owned(),
         "-rss_limit_mb=2048".to_owned(),
         "-print_final_stats=1".to_owned(),
-        "-verbosity=0".to_owned(),
     ]);
     command.current_dir(repo.root()).env_remove("RUSTUP_TOOLCHAIN").stdin(Stdio::null());
     let shown = format!("cargo +nightly fuzz run --sanitizer none {name}");

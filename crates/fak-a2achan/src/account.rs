@@ -9,6 +9,7 @@ use fak_abi::{ChannelKey, Id, OwnedAddress, Principal};
 use parking_lot::Mutex;
 
 use crate::config::Limits;
+use crate::delivery::End;
 use crate::mailbox::Mailbox;
 use crate::request::Slot;
 use crate::route::Route;
@@ -52,18 +53,37 @@ struct Inboxes {
     closed: bool,
 }
 
-/// The requests that a principal has open, and what became of their answers.
+/// The requests that a principal has open, and what became of the answers to those that are over.
 #[derive(Default)]
 struct Answers {
-    open: Vec<Weak<Slot>>,
-    tally: Tally,
+    open: Vec<Option<Arc<Slot>>>,
+    /// Places in `open` that nothing is at.
+    free: Vec<usize>,
+    past: Tally,
+    closed: bool,
+}
+
+impl Answers {
+    fn tally(&self) -> Tally {
+        let mut sum = self.past;
+        self.open.iter().flatten().for_each(|slot| sum += slot.tally());
+        sum
+    }
+}
+
+/// The ways of a principal into mailboxes and topics.
+#[derive(Default)]
+struct Routes {
+    all: Vec<Weak<Route>>,
+    /// The allowances of all of them, and of some that are gone since they were last added up.
+    granted: u64,
 }
 
 /// See the module.
 pub(crate) struct Account {
     principal: Arc<Principal>,
     limits: Limits,
-    routes: Mutex<Vec<Weak<Route>>>,
+    routes: Mutex<Routes>,
     inboxes: Mutex<Inboxes>,
     answers: Mutex<Answers>,
     pub(crate) mailboxes: Quota,
@@ -111,28 +131,48 @@ impl Account {
         inboxes.named.drain().map(|(_, inbox)| inbox).collect()
     }
 
-    /// An answer is going to be waited for.
-    pub(crate) fn await_answer(&self, slot: &Arc<Slot>) {
+    /// An answer is going to be waited for: where it is listed. Once the principal is detached it is
+    /// over at once.
+    pub(crate) fn await_answer(&self, slot: &Arc<Slot>) -> usize {
         let mut answers = self.answers.lock();
-        if answers.open.len() == answers.open.capacity() {
-            answers.open.retain(|slot| slot.strong_count() > 0);
+        if answers.closed {
+            drop(answers);
+            slot.close(End::Detach);
+            return usize::MAX;
         }
-        answers.open.push(Arc::downgrade(slot));
+        let listed = Some(Arc::clone(slot));
+        if let Some(place) = answers.free.pop()
+            && let Some(open) = answers.open.get_mut(place)
+        {
+            *open = listed;
+            return place;
+        }
+        answers.open.push(listed);
+        answers.open.len() - 1
+    }
+
+    /// The answer listed there is waited for no more, and nothing can become of it any more.
+    pub(crate) fn settle_answer(&self, place: usize) {
+        let mut answers = self.answers.lock();
+        let Some(slot) = answers.open.get_mut(place).and_then(Option::take) else { return };
+        answers.past += slot.tally();
+        answers.free.push(place);
     }
 
     /// The answers that are waited for.
     pub(crate) fn open_requests(&self) -> Vec<Arc<Slot>> {
-        self.answers.lock().open.iter().filter_map(Weak::upgrade).collect()
-    }
-
-    pub(crate) fn retally(&self, change: impl FnOnce(&mut Tally)) {
-        change(&mut self.answers.lock().tally);
+        self.answers.lock().open.iter().flatten().cloned().collect()
     }
 
     /// What became of the answers to this principal's requests.
     pub(crate) fn tally(&self) -> Tally {
-        let tally = self.answers.lock().tally;
-        Tally { queued: tally.sent - tally.received - tally.held - tally.dead, ..tally }
+        self.answers.lock().tally()
+    }
+
+    /// Nothing is waited for from here on.
+    pub(crate) fn close_answers(&self) -> Vec<Arc<Slot>> {
+        self.answers.lock().closed = true;
+        self.open_requests()
     }
 
     /// The inbox of this name, if there is one.
@@ -163,16 +203,16 @@ impl Account {
     /// A route that this account answers for.
     pub(crate) fn adopt(&self, route: &Arc<Route>) {
         let mut routes = self.routes.lock();
-        if routes.len() == routes.capacity() {
-            routes.retain(|route| route.strong_count() > 0);
+        if routes.all.len() == routes.all.capacity() {
+            routes.all.retain(|route| route.strong_count() > 0);
         }
-        routes.push(Arc::downgrade(route));
+        routes.all.push(Arc::downgrade(route));
     }
 
     /// The keys at which something of this principal is queued.
     pub(crate) fn queued_at(&self) -> Vec<ChannelKey> {
         let routes = self.routes.lock();
-        let full = routes.iter().filter_map(Weak::upgrade).filter(|route| route.queued() > 0);
+        let full = routes.all.iter().filter_map(Weak::upgrade).filter(|route| route.queued() > 0);
         let key = |route: Arc<Route>| match route.to() {
             OwnedAddress::Channel(key) => Some(key.clone()),
             _ => None,
@@ -181,28 +221,41 @@ impl Account {
     }
 
     /// Lets `route` queue `bytes` more, if all routes together stay within the limit. Hands out
-    /// allowances in chunks, so that this is asked rarely; takes unused ones back when short.
+    /// allowances in chunks, so that this is asked rarely, and so small ones that they leave most of
+    /// the limit however many routes there are; only when it is short are all of them looked at, and
+    /// what they do not use taken back.
     pub(crate) fn allow(&self, route: &Route, bytes: u64) -> bool {
         let limit = self.limits.queued_bytes;
         let needed = route.queued_bytes().saturating_add(bytes);
-        let routes = self.routes.lock();
-        let live = || routes.iter().filter_map(Weak::upgrade);
-        let others = |sum: u64| sum.saturating_sub(route.allowance());
-        let generous = needed.saturating_add(limit / 1024);
-        let granted = live().fold(0_u64, |sum, route| sum.saturating_add(route.allowance()));
-        if others(granted).saturating_add(generous) <= limit {
-            route.set_allowance(generous);
+        let mut routes = self.routes.lock();
+        let chunk = limit / 8 / (routes.all.len() as u64).max(128);
+        if routes.grant(route, needed.saturating_add(chunk), limit) {
             return true;
         }
-        let used = live().fold(0_u64, |sum, route| {
+        routes.take_back();
+        routes.grant(route, needed, limit)
+    }
+}
+
+impl Routes {
+    /// Makes the allowance of `route` so many bytes, if all of them together are within the limit.
+    fn grant(&mut self, route: &Route, bytes: u64, limit: u64) -> bool {
+        let others = self.granted.saturating_sub(route.allowance());
+        let granted = others.saturating_add(bytes);
+        let fits = granted <= limit;
+        if fits {
+            route.set_allowance(bytes);
+            self.granted = granted;
+        }
+        fits
+    }
+
+    /// Leaves every route what it uses.
+    fn take_back(&mut self) {
+        self.granted = self.all.iter().filter_map(Weak::upgrade).fold(0, |sum, route| {
             route.set_allowance(route.queued_bytes());
             sum.saturating_add(route.allowance())
         });
-        let fits = others(used).saturating_add(needed) <= limit;
-        if fits {
-            route.set_allowance(needed);
-        }
-        fits
     }
 }
 

@@ -91,17 +91,21 @@ impl Endpoint {
             core.bury(purge, Cause::Bind);
             let (reason, site) = match bind {
                 Bind::Bound(number) => {
-                    let key = key.clone();
-                    let binding = Binding { endpoint: self.clone(), mailbox, key, number, open: true };
+                    let binding =
+                        Binding { endpoint: self.clone(), mailbox, key: key.clone(), number, open: true };
                     if !self.me().is_attached() {
-                        // Detached meanwhile: the drop unbinds.
+                        // Detached meanwhile: it is unbound, and was of no use to anybody.
+                        drop(binding);
+                        core.tidy(key);
                         let refusal = refusal(Reason::DefaultDeny, sites::DETACHED);
                         return Outcome::Refuse(self.revoke(cleared, refusal));
                     }
+                    core.note_known(key);
                     self.changed_hands();
                     let verdict = cleared.allow(0);
                     return Outcome::Allow { value: binding, by: verdict.by() };
                 }
+                Bind::End if !self.me().is_attached() => (Reason::DefaultDeny, sites::DETACHED),
                 Bind::End if !core.is_closed() => {
                     core.forget(key, &mailbox);
                     continue;

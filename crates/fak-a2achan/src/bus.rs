@@ -91,6 +91,7 @@ impl Bus {
         if self.0.act_only(key).is_some() {
             return false;
         }
+        self.0.note_known(key);
         let is_new = !self.0.boxes.contains_key(key);
         if is_new {
             self.0.make(key, None).keep();

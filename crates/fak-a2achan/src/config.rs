@@ -66,7 +66,8 @@ impl Default for Limits {
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BusConfig {
-    /// Messages a mailbox or inbox holds, reserved slots counted; at least 1.
+    /// Messages a mailbox or inbox holds, reserved slots counted; from 1 to
+    /// [`BusConfig::MAX_CAPACITY`].
     pub capacity: usize,
     /// The largest inline body, in bytes.
     pub max_body_bytes: usize,
@@ -100,9 +101,15 @@ impl Default for BusConfig {
 }
 
 impl BusConfig {
+    /// The most messages that a mailbox may be made to hold.
+    pub const MAX_CAPACITY: usize = 1 << 24;
+
     pub(crate) fn check(self) -> Result<Self, ConfigError> {
         if self.capacity == 0 {
             return Err(ConfigError::Capacity);
+        }
+        if self.capacity > Self::MAX_CAPACITY {
+            return Err(ConfigError::Bound(self.capacity));
         }
         Ok(self)
     }
@@ -122,6 +129,9 @@ pub enum ConfigError {
     /// A mailbox that holds nothing could never pass a message (I16).
     #[error("the capacity of a mailbox must be at least 1")]
     Capacity,
+    /// A mailbox without a bound could grow until the process dies (I14).
+    #[error("the capacity of a mailbox must be at most {max}, not {0}", max = BusConfig::MAX_CAPACITY)]
+    Bound(usize),
 }
 
 #[cfg(test)]
@@ -132,6 +142,15 @@ mod tests {
     fn a_mailbox_of_capacity_nothing_is_a_configuration_error() {
         let config = BusConfig { capacity: 0, ..BusConfig::default() };
         assert_eq!(config.check(), Err(ConfigError::Capacity));
+    }
+
+    #[test]
+    fn a_mailbox_without_a_bound_is_a_configuration_error() {
+        let config = |capacity| BusConfig { capacity, ..BusConfig::default() };
+        assert!(config(BusConfig::MAX_CAPACITY).check().is_ok());
+        let error = config(usize::MAX).check().unwrap_err();
+        assert_eq!(error, ConfigError::Bound(usize::MAX));
+        assert!(error.to_string().contains("at most 16777216, not 18446744073709551615"), "{error}");
     }
 
     #[test]

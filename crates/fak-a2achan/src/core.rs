@@ -53,6 +53,9 @@ pub(crate) struct Core {
     pub(crate) held: Mutex<Shelf<HeldMessage>>,
     /// Idempotency keys, by principal id (§4.13).
     pub(crate) memories: DashMap<Id, Arc<Mutex<crate::idempotency::Memory>>, Names>,
+    /// Keys that were opened, bound, attached or subscribed to, ever, where addressing is declared:
+    /// what is known stays known (§4.3 row 9).
+    known: DashMap<ChannelKey, (), Names>,
     /// Statuses and corrections (§4.9).
     pub(crate) book: Mutex<Book>,
     /// Blocking requests (§4.7).
@@ -92,6 +95,7 @@ impl Core {
             long: DashMap::with_hasher(names),
             windows: DashMap::with_hasher(names),
             memories: DashMap::with_hasher(names),
+            known: DashMap::with_hasher(names),
             dead: Mutex::new(Shelf::new(dead.0, dead.1)),
             held: Mutex::new(Shelf::new(held.0, held.1)),
             book: Mutex::default(),
@@ -242,9 +246,17 @@ impl Core {
         self.boxes.get(key).map(|mailbox| Arc::clone(&mailbox))
     }
 
-    /// True if somebody made the key known (§4.3 row 9).
+    /// The key is known from here on (§4.3 row 9), whatever becomes of whoever made it so.
+    pub(crate) fn note_known(&self, key: &ChannelKey) {
+        if self.config.addressing == Addressing::Declared && !self.known.contains_key(key) {
+            self.known.insert(key.clone(), ());
+        }
+    }
+
+    /// True if somebody ever made the key known (§4.3 row 9).
     pub(crate) fn is_known(&self, key: &ChannelKey) -> bool {
-        self.boxes.contains_key(key)
+        self.known.contains_key(key)
+            || self.boxes.contains_key(key)
             || self.topics.contains_key(key)
             || !matches!(self.ownership(key), Ownership::Free)
     }
@@ -315,6 +327,19 @@ impl Core {
     pub(crate) fn forget(&self, key: &ChannelKey, mailbox: &Arc<Mailbox>) {
         if self.boxes.remove_if(key, |_, listed| Arc::ptr_eq(listed, mailbox)).is_some() {
             self.retire(mailbox);
+        }
+    }
+
+    /// Forgets a mailbox that is of no use to anybody, if whoever it counts for is gone: an act that a
+    /// detach overtook may have made it.
+    pub(crate) fn tidy(&self, key: &ChannelKey) {
+        let Some(mailbox) = self.find(key) else { return };
+        if mailbox.creator().is_some_and(|creator| !creator.principal().is_attached()) {
+            // What has had its time is nothing to keep it for.
+            self.sweep(&mailbox);
+            if mailbox.retire() {
+                self.forget(key, &mailbox);
+            }
         }
     }
 

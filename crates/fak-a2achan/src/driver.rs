@@ -47,11 +47,14 @@ impl Driver for BusDriver {
         let account = Account::new(Arc::clone(principal), core.config.limits);
         core.enroll(&account);
         let session = ChannelKey::with_id(Locale::Session, principal.trace().clone());
+        core.note_known(&session);
         if let Some(mailbox) = core.find(&session) {
             core.bury(mailbox.reserve_for(principal, true), Cause::Bind);
         }
         for locale in [Locale::InKernel, Locale::Window] {
-            if let Some(mailbox) = core.find(&ChannelKey::with_id(locale, principal.id().clone())) {
+            let own = ChannelKey::with_id(locale, principal.id().clone());
+            core.note_known(&own);
+            if let Some(mailbox) = core.find(&own) {
                 core.bury(mailbox.reserve_for(principal, false), Cause::Bind);
             }
         }
@@ -72,7 +75,7 @@ impl Driver for BusDriver {
             core.bury(inbox.end(End::Detach), Cause::End(End::Detach));
             core.retire(&inbox);
         }
-        core.end_requests(&account.open_requests(), End::Detach);
+        core.end_requests(&account.close_answers(), End::Detach);
         *core.past.lock() += account.tally();
         core.book.lock().forget(principal);
         core.windows.retain(|_, minter| !Arc::ptr_eq(minter, principal));
@@ -81,10 +84,7 @@ impl Driver for BusDriver {
             core.boxes.iter().map(|entry| (entry.key().clone(), Arc::clone(entry.value()))).collect();
         for (key, mailbox) in boxes {
             core.bury(mailbox.release(principal), Cause::End(End::Detach));
-            let is_its_own = mailbox.creator().is_some_and(|creator| Arc::ptr_eq(creator, &account));
-            if is_its_own && mailbox.retire() {
-                core.forget(&key, &mailbox);
-            }
+            core.tidy(&key);
         }
         let topics: Vec<_> = core.topics.iter().map(|entry| Arc::clone(entry.value())).collect();
         for topic in topics {

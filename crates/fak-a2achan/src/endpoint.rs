@@ -62,7 +62,9 @@ impl Endpoint {
         let is_ours = core.link().is_some_and(|link| link.tag() == agent.tag());
         let account = if is_ours { core.account(agent.principal()) } else { None };
         let edges = agent.gate().has_edges();
-        let screens = core.host().is_none_or(|host| host.screens(Tool::Act(Act::Recv)));
+        let screens = core
+            .host()
+            .is_none_or(|host| [Act::Recv, Act::Await].into_iter().any(|act| host.screens(Tool::Act(act))));
         Self(Arc::new(Place { core: Arc::clone(core), agent: agent.clone(), account, edges, screens }))
     }
 
@@ -179,6 +181,16 @@ impl Endpoint {
     /// Folds an act that needs nothing but the decision.
     pub(crate) fn decide<'a>(&'a self, call: &'a ToolCall<'a>) -> Result<Cleared<'a>, Verdict> {
         self.admit(call).and_then(|permit| self.charge(permit))
+    }
+
+    /// An act that cannot happen, whatever the rungs say: folded first, so that what a rung refuses
+    /// is refused by that rung.
+    #[cold]
+    pub(crate) fn refused<'a>(&'a self, call: &'a ToolCall<'a>, refusal: Refusal) -> Verdict {
+        match self.admit(call) {
+            Ok(permit) => self.refuse(permit, refusal),
+            Err(verdict) => verdict,
+        }
     }
 
     /// An act that passed is refused after all.

@@ -186,6 +186,11 @@ impl<L: Locks> Mailbox<L> {
         self.bound.load(Ordering::Acquire)
     }
 
+    /// True if nothing comes in or out any more.
+    pub(crate) fn has_ended(&self) -> bool {
+        self.input.lock().end.is_some()
+    }
+
     /// True if the rungs knew the recipient of everything in it.
     pub(crate) const fn is_private(&self) -> bool {
         self.private

@@ -42,9 +42,9 @@ impl Message {
     }
 
     /// The answer to the request of that number.
-    pub(crate) fn answering(self, request: u64) -> Self {
-        let Self { content, receiver, missed, .. } = self;
-        Self { content, receiver, missed, answers: request }
+    #[inline]
+    pub(crate) const fn answer(entry: Entry, receiver: &Principal, request: u64) -> Self {
+        Self { content: Content::Own(entry), receiver: receiver.incarnation(), missed: 0, answers: request }
     }
 
     pub(crate) fn entry(&self) -> &Entry {

@@ -53,7 +53,7 @@ impl Endpoint {
                     Quick::Entry(entry, None) if entry.extra.is_none() => {
                         return Delivery::Message(Message::new(entry, self.me(), 0));
                     }
-                    Quick::Entry(entry, wake) => return self.hand_over_freely(entry, wake),
+                    Quick::Entry(entry, wake) => return self.hand_over_freely(at, entry, wake),
                     Quick::Empty => return Delivery::Empty,
                     Quick::Look => {}
                 },
@@ -177,19 +177,27 @@ impl Endpoint {
     /// Hands over what was neither to be screened nor to be counted. Kept apart from where there is
     /// nobody to tell, so that a message is not put down on the way.
     #[cold]
-    fn hand_over_freely(&self, entry: Entry, wake: Option<Waker>) -> Delivery {
+    fn hand_over_freely(&self, mailbox: &Mailbox, entry: Entry, wake: Option<Waker>) -> Delivery {
         wake.into_iter().for_each(Waker::wake);
-        self.note_handed(&entry);
+        if !self.note_handed(&entry) {
+            mailbox.put_back(entry);
+            return Delivery::Refuse(self.refuse_freely(refusal(Reason::LeaseHeld, sites::RING)));
+        }
         Delivery::Message(Message::new(entry, self.me(), 0))
     }
 
-    /// From here on it is known whom the requester waits for.
+    /// From here on it is known whom the requester waits for; false if that would close a ring of
+    /// blocking requests (§4.7): then it is not for this agent while that waits.
     #[inline]
-    fn note_handed(&self, entry: &Entry) {
-        if let Some(extra) = &entry.extra
-            && let Some(answer) = &extra.answer
-        {
-            self.core().note_receiver(answer, self.me());
+    fn note_handed(&self, entry: &Entry) -> bool {
+        let answer = entry.extra.as_ref().and_then(|extra| extra.answer.as_ref());
+        answer.is_none_or(|answer| self.core().note_receiver(answer, self.me()))
+    }
+
+    /// It was not handed over after all.
+    fn unnote_handed(&self, entry: &Entry) {
+        if let Some(answer) = entry.extra.as_ref().and_then(|extra| extra.answer.as_ref()) {
+            self.core().unnote_receiver(answer);
         }
     }
 
@@ -282,10 +290,22 @@ impl Endpoint {
             self.core().dead_letters(vec![entry], Cause::Supersede);
             return (Delivery::Refuse(verdict), 0);
         }
+        let put_back = |entry: Entry| {
+            if token == 0 {
+                mailbox.put_back(entry);
+            } else if let Some(waker) = mailbox.undo_lease(token) {
+                waker.wake();
+            }
+        };
+        if !self.note_handed(&entry) {
+            give_back();
+            put_back(entry);
+            let refusal = refusal(Reason::LeaseHeld, sites::RING);
+            return (Delivery::Refuse(self.refuse(permit, refusal)), 0);
+        }
         match self.charge(permit) {
             Ok(cleared) => {
                 let _ = cleared.allow(entry.seq);
-                self.note_handed(&entry);
                 (Delivery::Message(Message::new(entry, self.me(), 0)), token)
             }
             Err(verdict) => {
@@ -293,11 +313,8 @@ impl Endpoint {
                 if corrects {
                     self.unreceive_correction(&entry);
                 }
-                if token == 0 {
-                    mailbox.put_back(entry);
-                } else if let Some(waker) = mailbox.undo_lease(token) {
-                    waker.wake();
-                }
+                self.unnote_handed(&entry);
+                put_back(entry);
                 (Delivery::Refuse(verdict), 0)
             }
         }

@@ -168,7 +168,13 @@ impl Endpoint {
     pub(crate) fn dispatch(&self, mut out: Outgoing<'_>, mut at_hand: AtHand<'_>) -> (Verdict, u64) {
         for _ in 0..ATTEMPTS {
             match self.attempt(&mut out, at_hand) {
-                Placing::Done(verdict, seq) => return (verdict, seq),
+                Placing::Done(verdict, seq) => {
+                    if !self.me().is_attached() {
+                        // A detach came between: what was made for this may be of no use to anybody.
+                        self.core().tidy(out.key);
+                    }
+                    return (verdict, seq);
+                }
                 // The mailbox at hand may be no more.
                 Placing::Again => at_hand = None,
             }

@@ -120,6 +120,7 @@ impl Endpoint {
             // Detached meanwhile: the drop ends it.
             return Outcome::Refuse(self.revoke(cleared, refusal(Reason::DefaultDeny, sites::DETACHED)));
         }
+        core.note_known(topic);
         let verdict = cleared.allow(0);
         Outcome::Allow { value: subscription, by: verdict.by() }
     }

@@ -233,7 +233,7 @@ impl Future for Receiving<'_> {
             Quick::Entry(entry, None) if entry.extra.is_none() => {
                 Poll::Ready(Delivery::Message(Message::new(entry, endpoint.me(), 0)))
             }
-            Quick::Entry(entry, wake) => Poll::Ready(endpoint.hand_over_freely(entry, wake)),
+            Quick::Entry(entry, wake) => Poll::Ready(endpoint.hand_over_freely(mailbox, entry, wake)),
             Quick::Empty => match endpoint.stop_waiting(mailbox, None, state, cx) {
                 None => Poll::Pending,
                 Some(Stop::End(end)) => Poll::Ready(Delivery::End(end)),

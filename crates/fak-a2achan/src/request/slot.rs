@@ -11,6 +11,7 @@ use crate::account::Account;
 use crate::delivery::End;
 use crate::entry::Entry;
 use crate::mailbox::Terms;
+use crate::stats::Tally;
 
 /// See the module.
 #[derive(Debug)]
@@ -32,6 +33,8 @@ struct State {
     leased: Option<Leased>,
     tokens: u64,
     end: Option<End>,
+    /// What became of the answer.
+    tally: Tally,
 }
 
 /// An answer that the requester has, but has not acknowledged (§4.4).
@@ -80,6 +83,12 @@ impl Slot {
         self.answered.load(Ordering::Acquire)
     }
 
+    /// What became of the answer.
+    pub(crate) fn tally(&self) -> Tally {
+        let tally = self.state.lock().tally;
+        Tally { queued: tally.sent - tally.received - tally.held - tally.dead, ..tally }
+    }
+
     /// Uses the right to answer up; false if it was.
     pub(super) fn answer(&self) -> bool {
         !self.answered.swap(true, Ordering::AcqRel)
@@ -91,7 +100,7 @@ impl Slot {
         if late {
             return Filling::Late(entry);
         }
-        self.requester.retally(|tally| tally.sent += 1);
+        state.tally.sent += 1;
         (state.answer, state.request) = (Some(entry), request);
         Filling::Done(state.waker.take())
     }
@@ -100,7 +109,7 @@ impl Slot {
         let mut state = self.state.lock();
         if let Some(entry) = state.answer.take() {
             state.taken = true;
-            self.requester.retally(|tally| tally.received += 1);
+            state.tally.received += 1;
             return Taking::Answer(entry, state.request);
         }
         if let Some(end) = state.end {
@@ -119,22 +128,23 @@ impl Slot {
         let mut state = self.state.lock();
         state.taken = false;
         state.answer = Some(entry);
-        self.requester.retally(|tally| tally.received -= 1);
+        state.tally.received -= 1;
     }
 
     /// What was taken is held after all.
     pub(super) fn hold(&self) {
-        self.requester.retally(|tally| (tally.received, tally.held) = (tally.received - 1, tally.held + 1));
+        let tally = &mut self.state.lock().tally;
+        (tally.received, tally.held) = (tally.received - 1, tally.held + 1);
     }
 
     /// Nobody waits any more; an answer that was there comes back.
-    pub(super) fn close(&self, end: End) -> Option<Entry> {
+    pub(crate) fn close(&self, end: End) -> Option<Entry> {
         let (late, waker) = {
             let mut state = self.state.lock();
             state.end.get_or_insert(end);
             let late = state.answer.take().or_else(|| state.leased.take().map(|leased| leased.entry));
             if late.is_some() {
-                self.requester.retally(|tally| tally.dead += 1);
+                state.tally.dead += 1;
             }
             (late, state.waker.take())
         };
@@ -175,7 +185,7 @@ impl Slot {
             Some(leased) if leased.token == token => {
                 state.leased = None;
                 state.taken = true;
-                self.requester.retally(|tally| tally.received += 1);
+                state.tally.received += 1;
                 (true, Returned::default())
             }
             _ => (false, Returned::default()),
@@ -206,7 +216,7 @@ impl Slot {
         let is_it = state.leased.as_ref().is_some_and(|leased| leased.token == token);
         if is_it {
             (state.leased, state.taken) = (None, true);
-            self.requester.retally(|tally| tally.held += 1);
+            state.tally.held += 1;
         }
         is_it
     }
@@ -227,7 +237,7 @@ impl Slot {
         extra.returns = extra.returns.saturating_add(1);
         if extra.returns > terms.redeliveries {
             state.taken = true;
-            self.requester.retally(|tally| tally.dead += 1);
+            state.tally.dead += 1;
             return Returned { worn: Some(entry), wake: state.waker.take() };
         }
         state.answer = Some(entry);

@@ -1,8 +1,9 @@
 //! §3.5, §4.10: explanations, statistics, dead channels.
 
 use std::sync::Arc;
+use std::time::Duration;
 
-use fak_a2achan::{Addressing, BusConfig};
+use fak_a2achan::{Addressing, BusConfig, SendOptions};
 use fak_abi::{Act, Event, EventKind, EventKinds, Reason};
 
 use crate::support::*;
@@ -114,6 +115,19 @@ fn dead_letters_are_announced() {
     assert!(world.bus.stats().is_conserved());
 }
 
+/// §4.10: what has had its time keeps no mailbox of somebody who is gone.
+#[test]
+fn an_expired_message_does_not_keep_its_makers_mailbox() {
+    let world = World::new();
+    let alpha = world.agent("alpha");
+    let options = SendOptions { ttl: Some(Duration::from_millis(5)), ..SendOptions::default() };
+    allowed(&alpha.send_with(&key("in_kernel:w"), &shared(&alpha, "x"), &options));
+    world.clock.advance(Duration::from_millis(5));
+    world.kernel.detach(&id("alpha")).unwrap();
+    assert!(world.bus.depths().is_empty());
+    assert_eq!(world.bus.dead_letters().first().map(|letter| letter.cause.name()), Some("expired"));
+}
+
 /// What a principal made and nobody uses goes with it; handles at hand find the new mailbox.
 #[test]
 fn unused_mailboxes_are_retired_with_their_maker() {
@@ -149,4 +163,66 @@ fn a_million_sends_without_a_reader_take_bounded_memory() {
     let refusal = channel.send(&body);
     assert_eq!(refusal.reason(), Some(Reason::RateLimited));
     assert!(world.bus.depths().iter().any(fak_a2achan::Depth::is_dead));
+}
+
+/// A rung that detaches somebody while it counts a send, and then refuses that or not.
+struct Overtaking {
+    kernel: std::sync::OnceLock<std::sync::Weak<fak_adjudicate::Kernel>>,
+    refuses: bool,
+}
+
+impl fak_abi::Adjudicator for Overtaking {
+    fn name(&self) -> fak_abi::RungName {
+        "overtaking"
+    }
+    fn tools(&self) -> fak_abi::ToolScope {
+        fak_abi::ToolScope::only(["a2a.send"])
+    }
+    fn counts(&self) -> bool {
+        true
+    }
+    fn judge(&self, _: &fak_abi::ToolCall<'_>, _: &fak_abi::Desk<'_>) -> fak_abi::Opinion {
+        fak_abi::Opinion::Defer
+    }
+    fn commit(&self, call: &fak_abi::ToolCall<'_>, _: &fak_abi::Desk<'_>) -> fak_abi::Opinion {
+        let kernel = self.kernel.get().and_then(std::sync::Weak::upgrade);
+        if let Some(kernel) = kernel
+            && call.principal().id() == &id("alpha")
+        {
+            kernel.detach(call.principal().id()).unwrap();
+        }
+        if self.refuses {
+            fak_abi::Opinion::deny(Reason::RateLimited, fak_abi::Site::new("overtaking"))
+        } else {
+            fak_abi::Opinion::Defer
+        }
+    }
+}
+
+fn overtaken(refuses: bool) -> World {
+    let rung = Arc::new(Overtaking { kernel: std::sync::OnceLock::new(), refuses });
+    let world =
+        World::with(BusConfig::default(), |b| b.rung(fak_adjudicate::Rank(0), Arc::clone(&rung) as _));
+    rung.kernel.set(Arc::downgrade(&world.kernel)).unwrap();
+    world
+}
+
+/// A send that a detach overtakes leaves no mailbox behind that nobody counts for: not when it is
+/// refused, and not once its message was received.
+#[test]
+fn a_send_that_a_detach_overtakes_leaves_no_mailbox() {
+    let world = overtaken(true);
+    let alpha = world.agent("alpha");
+    let body = shared(&alpha, "x");
+    assert!(!alpha.send(&key("in_kernel:w"), &body).is_allow());
+    assert_eq!(world.bus.depths(), []);
+
+    let world = overtaken(false);
+    let (alpha, bravo, carol) = (world.agent("alpha"), world.agent("bravo"), world.agent("carol"));
+    let body = shared(&alpha, "x");
+    allowed(&alpha.send(&key("in_kernel:w"), &body));
+    message(bravo.try_recv(&key("in_kernel:w")));
+    world.kernel.detach(carol.agent().principal().id()).unwrap();
+    assert_eq!(world.bus.depths(), []);
+    assert!(world.bus.stats().is_conserved());
 }

@@ -226,6 +226,25 @@ fn limits_of_one_principal_leave_others_alone() {
     Hand::new(alpha.recv(&at)).pending();
 }
 
+/// §4.12: what one principal may queue is the limit to the byte, over however many mailboxes, also after they were used and
+/// emptied.
+#[test]
+fn many_mailboxes_share_the_limit_to_the_byte() {
+    const KEYS: usize = 600;
+    let limits = Limits { queued_bytes: 10_000, ..Limits::default() };
+    let world = World::with(BusConfig { limits, ..BusConfig::default() }, |b| b);
+    let (alpha, bravo) = (world.agent("alpha"), world.agent("bravo"));
+    let body = shared(&alpha, "1234567");
+    let keys: Vec<_> = (0..KEYS).map(|n| key(&format!("in_kernel:{n}"))).collect();
+    for _ in 0..2 {
+        let sent = keys.iter().cycle().take(4 * KEYS).filter(|key| alpha.send(key, &body).is_allow()).count();
+        assert_eq!(sent, 10_000 / 7);
+        let received =
+            keys.iter().cycle().take(4 * KEYS).filter_map(|key| bravo.try_recv(key).message()).count();
+        assert_eq!(received, sent);
+    }
+}
+
 /// Rungs that count see each act once, and what does not happen is taken back.
 #[test]
 fn counting_rungs_count_what_happens() {
@@ -251,5 +270,27 @@ fn counting_rungs_count_what_happens() {
     refused(bravo.try_recv(&at), Reason::RateLimited, "meter");
     *meter.counts.lock().get_mut("a2a.recv").unwrap() = 0;
     message(bravo.try_recv(&at));
+    assert!(world.bus.stats().is_conserved());
+}
+
+/// §4.3 row 9: what was ever opened, bound, attached or subscribed to stays known, whatever becomes
+/// of whoever made it known.
+#[test]
+fn declared_names_outlive_those_who_declared_them() {
+    let config = BusConfig { addressing: Addressing::Declared, ..BusConfig::default() };
+    let world = World::with(config, |b| b);
+    let (alpha, bravo) = (world.agent("alpha"), world.agent("bravo"));
+    let body = shared(&alpha, "x");
+    let send = |at: &str| alpha.send(&key(at), &body);
+    drop(bravo.bind(&key("in_kernel:jobs")).allowed().unwrap());
+    drop(bravo.subscribe(&key("in_kernel:news")).allowed().unwrap());
+    world.kernel.detach(&id("bravo")).unwrap();
+    for known in ["in_kernel:jobs", "in_kernel:news", "in_kernel:bravo", "session:trace-bravo"] {
+        allowed(&send(known));
+    }
+    for unknown in ["in_kernel:job", "in_kernel:new", "session:bravo"] {
+        denied(&send(unknown), Reason::Misroute, "a2achan/undeclared");
+    }
+    assert_eq!(alpha.publish(&key("in_kernel:news"), &body).fanout, 0);
     assert!(world.bus.stats().is_conserved());
 }

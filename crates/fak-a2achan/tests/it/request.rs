@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use fak_a2achan::{BusConfig, Delivery, End, RequestOptions, SendOptions};
+use fak_a2achan::{BusConfig, Delivery, End, Endpoint, RequestOptions, SendOptions};
 use fak_abi::{
     Act, Adjudicator, ChannelKey, Desk, Locale, Opinion, PrincipalSpec, Reason, Rider, RungName, ShareScope,
     ToolCall,
@@ -80,6 +80,41 @@ fn a_late_answer_is_a_dead_letter() {
     assert!(world.bus.stats().is_conserved());
 }
 
+/// §2.3, §4.7: a detach ends a blocking wait.
+#[test]
+fn who_is_detached_waits_for_nobody() {
+    let world = World::new();
+    let (alpha, bravo, carol) = (world.agent("alpha"), world.agent("bravo"), world.agent("carol"));
+    let blocking = RequestOptions { blocking: true, ..RequestOptions::default() };
+    let ask = |from: &Endpoint, to: &str| from.request(&key(to), &shared(from, "?"), &blocking);
+    let _a = ask(&alpha, "session:trace-bravo").allowed().unwrap();
+    // Kept: it is the detach that ends it.
+    let _b = ask(&bravo, "session:trace-carol").allowed().unwrap();
+    denied(&ask(&carol, "in_kernel:alpha").verdict(), Reason::LeaseHeld, "a2achan/ring");
+    world.kernel.detach(&id("bravo")).unwrap();
+    assert!(ask(&carol, "in_kernel:alpha").is_allow());
+}
+
+/// §4.3, §4.7: what the send itself would be refused comes before the ring.
+#[test]
+fn a_request_that_closes_a_ring_is_folded_as_the_send_it_is() {
+    let world = World::with(BusConfig { max_body_bytes: 4, ..BusConfig::default() }, |b| b);
+    let alpha = world.agent("alpha");
+    let own = key("in_kernel:room");
+    alpha.bind(&own).allowed().unwrap().keep();
+    let blocking = RequestOptions { blocking: true, ..RequestOptions::default() };
+    denied(
+        &alpha.request(&own, &private(&alpha, "small"), &blocking).verdict(),
+        Reason::Oversize,
+        "a2achan/oversize",
+    );
+    denied(
+        &alpha.request(&own, &private(&alpha, "tiny"), &blocking).verdict(),
+        Reason::LeaseHeld,
+        "a2achan/ring",
+    );
+}
+
 /// I08.
 #[test]
 fn a_ring_of_blocking_requests_is_refused() {
@@ -111,6 +146,61 @@ fn a_ring_of_blocking_requests_is_refused() {
     denied(&refused.verdict(), Reason::LeaseHeld, "a2achan/ring");
     // Oneself.
     assert!(!alpha.request(&to_a, &shared(&alpha, "?"), &blocking).is_allow());
+}
+
+/// §4.7: a ring that only receiving would close, at a key of nobody, is refused there: the request
+/// keeps its place for somebody who does not wait for its requester.
+#[test]
+fn a_ring_that_a_receipt_would_close_is_refused() {
+    let world = World::new();
+    let (alpha, bravo, carol) = (world.agent("alpha"), world.agent("bravo"), world.agent("carol"));
+    let blocking = RequestOptions { blocking: true, ..RequestOptions::default() };
+    let (lobby, to_a) = (key("in_kernel:lobby"), key("in_kernel:alpha"));
+    let a = alpha.request(&lobby, &shared(&alpha, "?"), &blocking).allowed().unwrap();
+    let b = bravo.request(&to_a, &shared(&bravo, "?"), &blocking).allowed().unwrap();
+    refused(bravo.try_recv(&lobby), Reason::LeaseHeld, "a2achan/ring");
+    let Delivery::Refuse(verdict) = bravo.try_recv_leased(&lobby, None) else { panic!("not refused") };
+    denied(&verdict, Reason::LeaseHeld, "a2achan/ring");
+    let mut wait = Hand::new(bravo.recv(&lobby));
+    refused(wait.ready(), Reason::LeaseHeld, "a2achan/ring");
+    drop(wait);
+    let stats = world.bus.stats();
+    assert_eq!((stats.received, stats.queued), (0, 2));
+    // Whoever waits there gets it.
+    let mut other = Hand::new(carol.recv(&lobby));
+    let got = message(other.ready());
+    drop(other);
+    let back = carol.request(&to_a, &shared(&carol, "?"), &blocking);
+    denied(&back.verdict(), Reason::LeaseHeld, "a2achan/ring");
+    allowed(&carol.reply(&got, &shared(&carol, "!")));
+    drop((a, b));
+    // One that waits for nobody any more may receive.
+    let _a = alpha.request(&lobby, &shared(&alpha, "?"), &blocking).allowed().unwrap();
+    let b = bravo.request(&to_a, &shared(&bravo, "?"), &blocking).allowed().unwrap();
+    refused(bravo.try_recv(&lobby), Reason::LeaseHeld, "a2achan/ring");
+    drop(b);
+    message(bravo.try_recv(&lobby));
+    assert!(world.bus.stats().is_conserved());
+}
+
+/// A blocking request that is over, by its deadline or because its requester is gone, is in no ring.
+#[test]
+fn what_is_over_closes_no_ring() {
+    let world = World::new();
+    let (alpha, bravo) = (world.agent("alpha"), world.agent("bravo"));
+    let (to_a, to_b) = (key("in_kernel:alpha"), key("in_kernel:bravo"));
+    let deadline = Some(world.bus_now().after(Duration::from_millis(5)));
+    let rider = Rider { deadline, ..Rider::default() };
+    let blocking = RequestOptions { blocking: true, rider: None };
+    let brief = RequestOptions { rider: Some(&rider), ..blocking };
+    let _a = alpha.request(&to_b, &shared(&alpha, "?"), &brief).allowed().unwrap();
+    assert!(!bravo.request(&to_a, &shared(&bravo, "?"), &blocking).is_allow());
+    world.clock.advance(Duration::from_millis(5));
+    let _b = bravo.request(&to_a, &shared(&bravo, "?"), &blocking).allowed().unwrap();
+    assert!(!alpha.request(&to_b, &shared(&alpha, "?"), &blocking).is_allow());
+    world.kernel.detach(&id("bravo")).unwrap();
+    let _bravo = world.agent("bravo");
+    let _a = alpha.request(&to_b, &shared(&alpha, "?"), &blocking).allowed().unwrap();
 }
 
 #[test]

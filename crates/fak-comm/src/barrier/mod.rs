@@ -243,3 +243,24 @@ impl Barriers {
         });
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::group::{GroupSpec, Member};
+
+    /// Barriers that are dropped are forgotten, so that a host that opens one a wave holds no more than are open.
+    #[test]
+    fn dropped_barriers_are_forgotten() {
+        let inner: Arc<Inner> = Arc::default();
+        let id = Id::new("a").unwrap();
+        let group = Group::new(GroupSpec::new(id.clone(), vec![Member::new(id.clone())])).unwrap();
+        let kept: Vec<Barrier> = (0..3).map(|_| Barrier::open(group.clone(), &inner)).collect();
+        for _ in 0..1_000 {
+            drop(Barrier::open(group.clone(), &inner));
+        }
+        let open = inner.barriers.open.lock();
+        assert!(open.len() <= 16, "{} are remembered", open.len());
+        assert_eq!(open.iter().filter(|barrier| barrier.strong_count() > 0).count(), kept.len());
+    }
+}

@@ -283,8 +283,10 @@ mod tests {
         let refused = decide(LaneRequest::Tree(&["docs/x", "../up"]), &live, &taxonomy, at(0));
         assert!(matches!(refused, Decision::Malformed { at: 1, fault: PathFault::Parent }));
         assert!(matches!(decide(LaneRequest::Lane("dcos"), &live, &taxonomy, at(0)), Decision::UnknownLane));
-        let many = vec!["a"; 1_000];
-        assert!(matches!(decide(LaneRequest::Tree(&many), [], &taxonomy, at(0)), Decision::Malformed { .. }));
+        let many = ["a"; 257];
+        let decided = |many| decide(LaneRequest::Tree(many), [], &taxonomy, at(0));
+        assert!(matches!(decided(&many), Decision::Malformed { at: 256, fault: PathFault::TooLong }));
+        assert!(matches!(decided(&["a"; 256]), Decision::Admit(_)));
     }
 
     #[test]

@@ -291,7 +291,17 @@ mod tests {
         assert_eq!(LanePath::parse(&"a/".repeat(100_000)), Err(PathFault::TooLong));
         assert_eq!(LanePath::parse(&["a"; 65].join("/")), Err(PathFault::TooLong));
         assert!(LanePath::parse(&["a"; 64].join("/")).is_ok());
+        assert!(LanePath::parse(&"a".repeat(1_024)).is_ok());
+        assert_eq!(LanePath::parse(&"a".repeat(1_025)), Err(PathFault::TooLong));
         assert!(LanePath::parse("a/..b/...").is_ok());
+    }
+
+    #[test]
+    fn a_component_counts_once() {
+        let glob = Glob::parse("*/a/*/a").unwrap();
+        assert!(!glob.covers(&LanePath::parse("a").unwrap()));
+        assert!(glob.covers(&LanePath::parse("a/a").unwrap()));
+        assert!(glob.covers(&LanePath::parse("x/a/y/a/z").unwrap()));
     }
 
     #[test]

@@ -8,6 +8,7 @@ mod bad_input;
 mod cells;
 mod interop;
 mod journals;
+mod margins;
 mod memory;
 mod merge;
 mod properties;
