@@ -10,6 +10,7 @@ mod fanout;
 mod floor;
 mod group;
 mod lease;
+mod margins;
 mod model;
 mod publish;
 mod recv;
