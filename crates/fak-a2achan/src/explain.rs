@@ -10,7 +10,7 @@ use fak_abi::{
 use crate::config::Addressing;
 use crate::core::{Core, GATE, Ownership};
 use crate::endpoint::Endpoint;
-use crate::mailbox::Offer;
+use crate::mailbox::{Mailbox, Offer};
 use crate::send::{refusal, refusal_of};
 use crate::sites::{self, SITES};
 
@@ -97,7 +97,11 @@ impl Endpoint {
                 if only.is_some_and(|only| others(&only)) {
                     return refused(Reason::TrustViolation, sites::NOT_RECEIVER);
                 }
-                self.not_mine(key).and_then(|site| refused(Reason::TrustViolation, site))
+                if let Some(site) = self.not_mine(key) {
+                    return refused(Reason::TrustViolation, site);
+                }
+                let only_others = |it: &Arc<Mailbox>| it.has_only_others(self.me(), core.now());
+                mailbox.filter(only_others).and_then(|_| refused(Reason::TrustViolation, sites::ONLY_OTHERS))
             }
             Act::Bind => match core.ownership(key) {
                 Ownership::Session(owner) | Ownership::Reserved(owner) if others(&owner) => {

@@ -16,12 +16,30 @@ pub(crate) struct Route {
     to: Arc<OwnedAddress>,
     /// Where the sender's bytes are accounted; `None` for what is not (answers).
     account: Option<Arc<Account>>,
-    messages_in: AtomicU64,
-    messages_out: AtomicU64,
-    bytes_in: AtomicU64,
-    bytes_out: AtomicU64,
+    came: Came,
+    went: Went,
+}
+
+/// The sender's side, on a cache line that receivers leave alone.
+#[derive(Debug, Default)]
+#[repr(align(64))]
+struct Came {
+    messages: AtomicU64,
+    bytes: AtomicU64,
+    /// What was last seen of the other side: lower bounds, so that a bound is checked without
+    /// touching the receivers' line until it matters.
+    messages_gone: AtomicU64,
+    bytes_gone: AtomicU64,
     /// Bytes the sender may have queued here before it must ask its account.
     allowance: AtomicU64,
+}
+
+/// The receivers' side.
+#[derive(Debug, Default)]
+#[repr(align(64))]
+struct Went {
+    messages: AtomicU64,
+    bytes: AtomicU64,
 }
 
 fn add(counter: &AtomicU64, n: u64) {
@@ -40,10 +58,7 @@ impl Route {
         to: Arc<OwnedAddress>,
         account: Option<Arc<Account>>,
     ) -> Arc<Self> {
-        let zero = || AtomicU64::new(0);
-        let (messages_in, messages_out, bytes_in, bytes_out, allowance) =
-            (zero(), zero(), zero(), zero(), zero());
-        Arc::new(Self { from, to, account, messages_in, messages_out, bytes_in, bytes_out, allowance })
+        Arc::new(Self { from, to, account, came: Came::default(), went: Went::default() })
     }
 
     pub(crate) const fn from(&self) -> &Arc<Principal> {
@@ -61,57 +76,77 @@ impl Route {
     /// Messages of this route that are queued.
     #[inline]
     pub(crate) fn queued(&self) -> u64 {
-        between(&self.messages_in, &self.messages_out)
+        between(&self.came.messages, &self.went.messages)
     }
 
     /// Bytes of this route that are queued.
     #[inline]
     pub(crate) fn queued_bytes(&self) -> u64 {
-        between(&self.bytes_in, &self.bytes_out)
+        between(&self.came.bytes, &self.went.bytes)
     }
 
     pub(crate) fn allowance(&self) -> u64 {
-        self.allowance.load(Ordering::Relaxed)
+        self.came.allowance.load(Ordering::Relaxed)
     }
 
     pub(crate) fn set_allowance(&self, bytes: u64) {
-        self.allowance.store(bytes, Ordering::Relaxed);
+        self.came.allowance.store(bytes, Ordering::Relaxed);
     }
 
-    /// True if `bytes` more may be queued. Two loads, unless the account has to be asked.
+    /// True if fewer than `share` messages of this route are queued. Under the input lock.
+    #[inline]
+    pub(crate) fn has_share(&self, share: u64) -> bool {
+        let Self { came, went, .. } = self;
+        between(&came.messages, &came.messages_gone) < share || {
+            came.messages_gone.store(went.messages.load(Ordering::Relaxed), Ordering::Relaxed);
+            between(&came.messages, &came.messages_gone) < share
+        }
+    }
+
+    /// True if `bytes` more may be queued. Under the input lock (the topic's).
     #[inline]
     pub(crate) fn admits(&self, bytes: u64) -> bool {
         let Some(account) = &self.account else { return true };
+        let queued = || between(&self.came.bytes, &self.came.bytes_gone);
+        queued().saturating_add(bytes) <= self.allowance() || self.admits_after_all(account, bytes)
+    }
+
+    #[cold]
+    fn admits_after_all(&self, account: &Account, bytes: u64) -> bool {
+        self.came.bytes_gone.store(self.went.bytes.load(Ordering::Relaxed), Ordering::Relaxed);
         self.queued_bytes().saturating_add(bytes) <= self.allowance() || account.allow(self, bytes)
     }
 
     /// Takes back what entered by a reservation. Under the mailbox's input lock.
     pub(crate) fn unenter(&self, bytes: usize) {
-        add(&self.messages_in, 1_u64.wrapping_neg());
-        add(&self.bytes_in, (bytes as u64).wrapping_neg());
+        add(&self.came.messages, 1_u64.wrapping_neg());
+        add(&self.came.bytes, (bytes as u64).wrapping_neg());
     }
 
     /// Under the input lock: a message came in.
     pub(crate) fn enter(&self, bytes: usize) {
-        add(&self.messages_in, 1);
-        add(&self.bytes_in, bytes as u64);
+        add(&self.came.messages, 1);
+        add(&self.came.bytes, bytes as u64);
     }
 
     /// Under the output lock: a message went out.
     pub(crate) fn leave(&self, bytes: usize) {
-        add(&self.messages_out, 1);
-        add(&self.bytes_out, bytes as u64);
+        add(&self.went.messages, 1);
+        add(&self.went.bytes, bytes as u64);
     }
 
     /// A publication went out of the last of its queues, which have no lock in common.
     pub(crate) fn leave_shared(&self, bytes: usize) {
-        self.messages_out.fetch_add(1, Ordering::Relaxed);
-        self.bytes_out.fetch_add(bytes as u64, Ordering::Relaxed);
+        self.went.messages.fetch_add(1, Ordering::Relaxed);
+        self.went.bytes.fetch_add(bytes as u64, Ordering::Relaxed);
     }
 
-    /// Under the output lock: a message that went out is back.
+    /// Under both locks: a message that went out is back.
     pub(crate) fn back(&self, bytes: usize) {
-        add(&self.messages_out, 1_u64.wrapping_neg());
-        add(&self.bytes_out, (bytes as u64).wrapping_neg());
+        let Self { came, went, .. } = self;
+        add(&went.messages, 1_u64.wrapping_neg());
+        add(&went.bytes, (bytes as u64).wrapping_neg());
+        came.messages_gone.store(went.messages.load(Ordering::Relaxed), Ordering::Relaxed);
+        came.bytes_gone.store(went.bytes.load(Ordering::Relaxed), Ordering::Relaxed);
     }
 }

@@ -156,6 +156,9 @@ fn refused(verdict: &Verdict, output: &mut Output) -> Result<u8, Failure> {
         if let Some(site) = check.as_deref().and_then(site) {
             output
                 .text(format!("  refuses: {} ({})\n  next:    {}", site.refuses, site.clause, site.next))?;
+            if site.check == "sharedtask/domain" {
+                output.text("           name it with --fleet or --tenant")?;
+            }
         }
     }
     Ok(1)
@@ -191,8 +194,10 @@ fn tell(patched: &Patched, output: &mut Output) -> Result<(), Failure> {
         output.text(format!("  by {}", printable(&denial.policy)))?;
         if let Some(PatchFault { at, expected }) = fault {
             output.text(format!("  at        {}: {}", printable(at), printable(expected)))?;
-        }
-        if let Some(outcome) = merge::find(&result.reason) {
+            if at == "/base_rev" {
+                output.text("  next      name one, or take the one in force: --base current")?;
+            }
+        } else if let Some(outcome) = merge::find(&result.reason) {
             output.text(format!("  means     {}\n  next      {}", outcome.means, outcome.next))?;
         }
     }

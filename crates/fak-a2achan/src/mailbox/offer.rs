@@ -68,7 +68,7 @@ impl<L: Locks> Mailbox<L> {
             Some(route) => Arc::clone(route),
             None => self.route_of(input, offer.from),
         };
-        if route.queued() >= self.share {
+        if !route.has_share(self.share) {
             return Err(Block::Share);
         }
         if !route.admits(offer.body.len() as u64) {

@@ -51,7 +51,9 @@ impl Model {
 
     pub(super) fn queued_of(&self, who: Who) -> u64 {
         let all = self.boxes.values().flat_map(Box::all);
-        all.filter(|msg| msg.from == who).map(|msg| msg.body.text.len() as u64).sum()
+        let queued: u64 = all.filter(|msg| msg.from == who).map(|msg| msg.body.text.len() as u64).sum();
+        let promised = self.boxes.values().flat_map(|mailbox| &mailbox.promised);
+        queued + promised.filter(|(_, to, _)| *to == who).map(|(.., bytes)| bytes).sum::<u64>()
     }
 
     /// Rows 8 and 10 of §4.3; what has had its time takes no place and none of its sender's bytes, wherever it is.
@@ -72,9 +74,10 @@ impl Model {
         }
         let capacity = self.setup.capacity;
         let share = if capacity >= 64 { capacity * 3 / 4 } else { capacity };
-        let own = mailbox.all().filter(|msg| msg.from == who).count();
+        let promised = mailbox.promised.iter().filter(|(_, to, _)| *to == who).count();
+        let own = mailbox.all().filter(|msg| msg.from == who).count() + promised;
         let bytes = self.queued_of(who) + body.text.len() as u64;
-        if mailbox.all().count() >= capacity || own >= share || bytes > self.setup.queued_bytes {
+        if mailbox.taken() >= capacity || own >= share || bytes > self.setup.queued_bytes {
             return Err(Reason::RateLimited);
         }
         Ok(())
@@ -130,7 +133,7 @@ impl Model {
         self.count(Act::Send);
         self.placed += 1;
         let order = self.placed;
-        let msg = Msg { order, from: who, body: sent, expires, returns: 0, request: None };
+        let msg = Msg { order, from: who, body: sent, expires, ..Msg::default() };
         if let Some(mailbox) = self.boxes.get_mut(key) {
             mailbox.queue.push(msg);
         }
