@@ -69,14 +69,7 @@ impl Model {
         }
         self.count(Act::Subscribe);
         let at = self.subs.len();
-        self.subs.push(Sub {
-            who,
-            key: key.clone(),
-            queue: Vec::new(),
-            missed: 0,
-            open: true,
-            end: "",
-        });
+        self.subs.push(Sub { who, key: key.clone(), queue: Vec::new(), missed: 0, open: true, end: "" });
         self.topics.entry(key.clone()).or_default().push(at);
         Ok(at)
     }
