@@ -3,13 +3,13 @@
 
 use std::fmt;
 use std::sync::{Arc, OnceLock};
-use std::task::{Context, Poll, Waker};
+use std::task::{Context, Poll};
 
-use fak_abi::{ChannelKey, Outcome, Reason, Ref, Rider, Timestamp, Verdict};
+use fak_abi::{ChannelKey, Outcome, Reason, Ref, Rider, Verdict};
 
 use crate::delivery::Delivery;
 use crate::endpoint::Endpoint;
-use crate::mailbox::{Mailbox, SpaceState, WaitState};
+use crate::mailbox::{Mailbox, WaitState};
 use crate::recv::{Incoming, Receiving};
 use crate::request::{PendingReply, RequestOptions};
 use crate::route::Route;
@@ -70,6 +70,11 @@ impl Channel {
         self.at_hand.get().map(|(mailbox, route)| (mailbox, route))
     }
 
+    /// The mailbox, once it was looked up.
+    pub(crate) fn mailbox(&self) -> Option<&Arc<Mailbox>> {
+        self.at_hand().map(|(mailbox, _)| mailbox)
+    }
+
     /// Looks the mailbox up, if it exists by now.
     #[cold]
     fn look_up(&self) -> Option<(&Arc<Mailbox>, &Arc<Route>)> {
@@ -115,26 +120,6 @@ impl Channel {
         let at_hand = self.at_hand().or_else(|| self.look_up()).map(|(mailbox, _)| mailbox);
         Receiving::new(&self.endpoint, &self.key, at_hand)
     }
-
-    /// Sends as soon as there is room, or until `deadline` has passed; see [`Endpoint::send_wait`].
-    ///
-    /// # Cancel safety
-    /// As [`Endpoint::send_wait`].
-    pub async fn send_wait(&self, body: &Ref, deadline: Option<Timestamp>) -> Verdict {
-        loop {
-            let verdict = self.send(body);
-            if !is_full(&verdict) || !self.endpoint.ready_by(&self.key, deadline).await {
-                return verdict;
-            }
-        }
-    }
-}
-
-/// Refused for want of room, which may come.
-fn is_full(verdict: &Verdict) -> bool {
-    verdict
-        .refusal()
-        .is_some_and(|refusal| [sites::FULL, sites::SHARE].iter().any(|site| site.site() == refusal.site))
 }
 
 impl fmt::Debug for Channel {
@@ -223,68 +208,5 @@ impl Endpoint {
         }
         // The act itself comes later; a permit that is dropped leaves no entry.
         made.map_err(|refusal| Delivery::Refuse(self.refuse(permit, refusal)))
-    }
-
-    /// Waits until a send of this agent to `key` would find room, so that a patient sender burns
-    /// no folds and no audit entries on retries (§4.3). Not an act; promises nothing.
-    ///
-    /// # Cancel safety
-    /// Dropping the future loses nothing; a wake-up it had got goes to the next that waits.
-    pub async fn ready(&self, key: &ChannelKey) {
-        let _ = self.ready_by(key, None).await;
-    }
-
-    /// As [`Endpoint::ready`], but no longer than until `deadline`; false if that came first.
-    ///
-    /// # Cancel safety
-    /// As [`Endpoint::ready`].
-    pub async fn ready_by(&self, key: &ChannelKey, deadline: Option<Timestamp>) -> bool {
-        let (Some(mailbox), Some(account)) = (self.core().find(key), self.account()) else { return true };
-        let mut wait = Room { mailbox: &mailbox, state: SpaceState::default() };
-        std::future::poll_fn(|cx| {
-            if !self.me().is_attached() || wait.mailbox.has_space_or(&mut wait.state, account, cx.waker()) {
-                return Poll::Ready(true);
-            }
-            if deadline.is_some_and(|deadline| self.core().now() >= deadline) {
-                return Poll::Ready(false);
-            }
-            // Detached while the waker was being left: nobody wakes it any more.
-            if !self.me().is_attached() {
-                return Poll::Ready(true);
-            }
-            // Anew at each poll: the task that waits may have changed since the last.
-            if let (Some(deadline), Some(link)) = (deadline, self.core().link()) {
-                let waker: Waker = cx.waker().clone();
-                wait.state.timer = Some(link.timer().wake_at(deadline, waker));
-            }
-            Poll::Pending
-        })
-        .await
-    }
-
-    /// Sends as soon as there is room, or until `deadline` has passed: the verdict is then the
-    /// refusal of the last attempt (§4.3 row 10). Only attempts with a chance are folded.
-    ///
-    /// # Cancel safety
-    /// Dropping the future sends nothing. Once it is ready, the message is sent or refused.
-    pub async fn send_wait(&self, key: &ChannelKey, body: &Ref, deadline: Option<Timestamp>) -> Verdict {
-        loop {
-            let verdict = self.send(key, body);
-            if !is_full(&verdict) || !self.ready_by(key, deadline).await {
-                return verdict;
-            }
-        }
-    }
-}
-
-/// A wait for room: passes its wake-up on when it is over.
-struct Room<'a> {
-    mailbox: &'a Mailbox,
-    state: SpaceState,
-}
-
-impl Drop for Room<'_> {
-    fn drop(&mut self) {
-        self.mailbox.leave_space(&mut self.state);
     }
 }

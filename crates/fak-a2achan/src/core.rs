@@ -333,11 +333,13 @@ impl Core {
     /// Forgets a mailbox that is of no use to anybody, if whoever it counts for is gone: an act that a
     /// detach overtook may have made it.
     pub(crate) fn tidy(&self, key: &ChannelKey) {
-        if let Some(mailbox) = self.find(key)
-            && mailbox.creator().is_some_and(|creator| !creator.principal().is_attached())
-            && mailbox.retire()
-        {
-            self.forget(key, &mailbox);
+        let Some(mailbox) = self.find(key) else { return };
+        if mailbox.creator().is_some_and(|creator| !creator.principal().is_attached()) {
+            // What has had its time is nothing to keep it for.
+            self.sweep(&mailbox);
+            if mailbox.retire() {
+                self.forget(key, &mailbox);
+            }
         }
     }
 

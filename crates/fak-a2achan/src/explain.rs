@@ -97,7 +97,28 @@ impl Endpoint {
                 if only.is_some_and(|only| others(&only)) {
                     return refused(Reason::TrustViolation, sites::NOT_RECEIVER);
                 }
-                self.not_mine(key).and_then(|site| refused(Reason::TrustViolation, site))
+                if let Some(site) = self.not_mine(key) {
+                    return refused(Reason::TrustViolation, site);
+                }
+                let mailbox = mailbox?;
+                let senders = mailbox.senders_to(self.me(), core.now())?;
+                let linked =
+                    |from: &Arc<Principal>| !others(from) || self.agent().gate().may_hand(from, self.me());
+                if senders.is_empty() {
+                    refused(Reason::TrustViolation, sites::ONLY_OTHERS)
+                } else if self.has_edges() && !mailbox.is_private() && !senders.iter().any(linked) {
+                    refused(Reason::PolicyBlock, sites::NO_EDGE)
+                } else {
+                    None
+                }
+            }
+            Act::Unbind => {
+                let binder = mailbox.map_or_else(|| core.session_owner(key), |it| it.binder());
+                match binder {
+                    None => refused(Reason::Misroute, sites::UNBIND_FREE),
+                    Some(binder) if others(&binder) => refused(Reason::TrustViolation, sites::UNBIND_OTHER),
+                    Some(_) => None,
+                }
             }
             Act::Bind => match core.ownership(key) {
                 Ownership::Session(owner) | Ownership::Reserved(owner) if others(&owner) => {

@@ -31,6 +31,7 @@ mod idempotency;
 mod lease;
 mod mailbox;
 mod message;
+mod patience;
 mod publish;
 mod recv;
 mod render;

@@ -9,6 +9,7 @@
 mod guard;
 mod lease;
 mod offer;
+mod peek;
 mod plain;
 mod seek;
 #[cfg(test)]
@@ -183,6 +184,11 @@ impl<L: Locks> Mailbox<L> {
     /// True if somebody has bound it.
     pub(crate) fn is_bound(&self) -> bool {
         self.bound.load(Ordering::Acquire)
+    }
+
+    /// True if nothing comes in or out any more.
+    pub(crate) fn has_ended(&self) -> bool {
+        self.input.lock().end.is_some()
     }
 
     /// True if the rungs knew the recipient of everything in it.

@@ -61,7 +61,14 @@ impl Endpoint {
     ) -> Outcome<PendingReply> {
         let call = ToolCall::new(self.agent(), Act::Request).args(body).address(Address::Channel(key));
         let call = call.rider(options.rider);
-        let refuse = |refusal| Outcome::Refuse(self.refused(&call, refusal));
+        let refuse = |refusal| {
+            // Folded first, as the send would be, so that what a rung refuses is refused by that rung.
+            let mailbox = self.core().find(key);
+            let recipient =
+                mailbox.map_or_else(|| self.core().session_owner(key), |mailbox| mailbox.recipient());
+            let call = call.recipient(recipient.as_ref());
+            Outcome::Refuse(self.refused(&call, refusal))
+        };
         let Some(account) = self.account() else {
             return refuse(refusal(Reason::TrustViolation, sites::FOREIGN));
         };
@@ -191,6 +198,7 @@ impl Core {
 
     /// Nobody waits for these answers any more.
     pub(crate) fn end_requests(&self, slots: &[Arc<Slot>], end: End) {
+        // Whoever is told that it need not wait any more waits for nobody.
         slots.iter().for_each(|slot| self.stop_blocking(slot));
         let late = slots.iter().filter_map(|slot| slot.close(end)).collect();
         self.dead_letters(late, Cause::End(end));

@@ -6,10 +6,10 @@ use std::task::{Context, Poll};
 
 use bytes::Bytes;
 use fak_abi::{
-    Admission, AgentHandle, AuditSlot, Charge, Claim, Claiming, Clock, Event, EventKind, Explanation, Gate,
-    Host, Id, KernelTag, LayerKey, Needs, Opinion, Outcome, OwnedCall, Pass, Peer, Permit, Principal, Reason,
-    Ref, Refusal, Resolver, ShareScope, Taint, Ticket, TicketError, Timer, Tool, ToolCall, ToolResult,
-    ToolToken, Verdict,
+    Admission, AgentHandle, AuditSlot, Charge, Claim, Claiming, Cleared, Clock, Event, EventKind,
+    Explanation, Gate, Host, Id, KernelTag, LayerKey, Needs, Opinion, Outcome, OwnedCall, Pass, Peer, Permit,
+    Principal, Reason, Ref, Refusal, Resolver, ShareScope, Taint, Ticket, TicketError, Timer, Tool, ToolCall,
+    ToolResult, ToolToken, Verdict,
 };
 
 use crate::chain::Chain;
@@ -104,7 +104,7 @@ impl Gate for Kernel {
                 refused(verdict)
             }
             Charge::Cleared(cleared) => {
-                let verdict = cleared.allow(seq);
+                let verdict = allow(cleared, seq);
                 self.pending.fill(seq, Admitted { call: owned, claim });
                 // A detach that came between the fold and the reservation has forgotten what there
                 // was before it.
@@ -258,13 +258,16 @@ fn as_act<'a>(call: &ToolCall<'a>) -> Option<ToolCall<'a>> {
 fn finish(permit: Permit<'_>) -> Verdict {
     match permit.charge() {
         Charge::Refuse(verdict) => verdict,
-        Charge::Cleared(cleared) => {
-            let args = cleared.transformed().cloned();
-            match (cleared.allow(0), args) {
-                (Verdict::Allow { by }, Some(args)) => Verdict::Transform { args, by },
-                (verdict, _) => verdict,
-            }
-        }
+        Charge::Cleared(cleared) => allow(cleared, 0),
+    }
+}
+
+/// The verdict of an act that happens: with the body that a rung made of its own, if one did.
+fn allow(cleared: Cleared<'_>, seq: u64) -> Verdict {
+    let args = cleared.transformed().cloned();
+    match (cleared.allow(seq), args) {
+        (Verdict::Allow { by }, Some(args)) => Verdict::Transform { args, by },
+        (verdict, _) => verdict,
     }
 }
 

@@ -10,6 +10,7 @@
 //! Nothing here opens a file, reads a clock or prints. The decisions (ranks, reductions, lanes, the barrier's fold) are
 //! pure and can be used without a kernel. No user code runs under a lock.
 
+mod answer;
 mod barrier;
 mod collective;
 mod comm;
@@ -24,6 +25,7 @@ mod spawn;
 mod split;
 mod tie;
 
+pub use answer::Answer;
 pub use barrier::{Arrival, BARRIER_SITES, Barrier, BarrierFold, BarrierReport, BarrierWait, Witness};
 pub use collective::{
     Collective, CollectiveRefusal, Communicator, Delivery, Gathered, Lost, PendingDelivery, PendingGather,

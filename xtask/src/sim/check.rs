@@ -27,6 +27,9 @@ pub(crate) fn after_step(sim: &mut Sim, at: usize) -> Step {
     let model = Books { queued: sim.model.queued(), ..sim.model.books };
     same("§4.10: the books", &product, &model)?;
     ensure!(!sim.model.lanes_meet(), "§6.7: two leases that meet are granted at once: {:?}", sim.model.lanes);
+    for at in 0..sim.real.barriers.len() {
+        sim.barrier_stands(at)?;
+    }
     if at.is_multiple_of(16) {
         depths(sim)?;
         sim.real.audit.drain().map_err(broken)?;
@@ -45,6 +48,7 @@ fn depths(sim: &Sim) -> Step {
         .model
         .boxes
         .keys()
+        .filter(|key| key.locale != "inbox")
         .map(Key::text)
         .filter(|key| !named.iter().any(|name| name.replace('"', "") == *key));
     let gone: Vec<String> = gone.collect();
@@ -70,7 +74,7 @@ pub(crate) fn at_end(sim: &mut Sim) -> Step {
     dead_letters(sim)?;
     journal(sim)?;
     sim.real.audit.drain().map_err(broken)?;
-    let log = sim.real.audit.sink();
+    let log = &sim.real.audit.sink().bytes;
     let verified = fak_adjudicate::verify_audit(&log[..], Some(&sim.real.audit.checkpoint()));
     ensure!(verified.is_ok(), "§3.6: the audit log does not verify: {verified:?}");
     sim.real.leak.look("the audit log", &String::from_utf8_lossy(log));

@@ -54,14 +54,39 @@ pub(crate) enum Op {
     LaneToken { agent: u8, token: u8, what: u8 },
     Patch { agent: u8, scope: u8, base: u8, what: u8 },
     View { agent: u8 },
+    Status { agent: u8, what: u8, how: u8 },
+    Correct { agent: u8, worker: u8, how: u8 },
+    ReceiveCorrection { agent: u8 },
+    AckCorrection { agent: u8, steer: u8, how: u8 },
+    Observe { agent: u8, steer: u8 },
+    Compact { agent: u8, body: u8, tasks: u8 },
+    Resume { agent: u8, window: u8 },
+    Hand { agent: u8, group: u8, body: u8, how: u8 },
+    Complete { pending: u8 },
+    Withdraw { pending: u8 },
+    RecvGroup { agent: u8, group: u8 },
+    Gather { agent: u8, group: u8, body: u8, how: u8 },
+    OpenBarrier { agent: u8, group: u8 },
+    Arrive { agent: u8, barrier: u8, how: u8 },
+    Depart { agent: u8, barrier: u8, member: u8 },
+    WaitBarrier { agent: u8, barrier: u8, deadline: u8 },
+    DecideHeld { agent: u8, held: u8, how: u8 },
+    WatchTask { agent: u8 },
+    NextWatched { watch: u8, how: u8 },
+    WatchCells { agent: u8, scope: u8 },
+    NextTold { watch: u8, how: u8 },
+    SendWait { agent: u8, key: u8, body: u8, deadline: u8 },
+    Starve { how: u8, seed: u8 },
     Close,
 }
 
 impl Op {
     /// A step, at random.
     pub(crate) fn random(rng: &mut Rng) -> Self {
-        if rng.one_in(5) {
-            return Self::layered(rng);
+        match rng.below(20) {
+            0..4 => return Self::layered(rng),
+            4..8 => return Self::steered(rng),
+            _ => {}
         }
         let mut b = || rng.byte();
         let (x, y, z) = (b(), b(), b());
@@ -110,6 +135,53 @@ impl Op {
             _ if x < 32 => Self::Close,
             _ => Self::Settle { order: x },
         }
+    }
+
+    /// A step of what several have to do together.
+    fn steered(rng: &mut Rng) -> Self {
+        let (agent, x, y, z) = (rng.byte(), rng.byte(), rng.byte(), rng.byte());
+        match rng.below(1000) {
+            0..110 => Self::Status { agent, what: x, how: y },
+            110..200 => Self::Correct { agent, worker: x, how: y },
+            200..280 => Self::ReceiveCorrection { agent },
+            280..350 => Self::AckCorrection { agent, steer: x, how: y },
+            350..390 => Self::Observe { agent, steer: x },
+            390..430 => Self::Compact { agent, body: x, tasks: y },
+            430..480 => Self::Resume { agent, window: x },
+            480..550 => Self::Hand { agent, group: x, body: y, how: z },
+            550..570 => Self::Complete { pending: x },
+            570..580 => Self::Withdraw { pending: x },
+            580..640 => Self::RecvGroup { agent, group: x },
+            640..670 => Self::Gather { agent, group: x, body: y, how: z },
+            670..690 => Self::OpenBarrier { agent, group: x },
+            690..760 => Self::Arrive { agent, barrier: x, how: y },
+            760..780 => Self::Depart { agent, barrier: x, member: y },
+            780..810 => Self::WaitBarrier { agent, barrier: x, deadline: y },
+            810..840 => Self::DecideHeld { agent, held: x, how: y },
+            840..860 => Self::WatchTask { agent },
+            860..895 => Self::NextWatched { watch: x, how: y },
+            895..905 => Self::WatchCells { agent, scope: x },
+            905..935 => Self::NextTold { watch: x, how: y },
+            935..990 => Self::SendWait { agent, key: x, body: y, deadline: z },
+            _ => Self::Starve { how: x, seed: y },
+        }
+    }
+
+    /// True if all that this step does goes through the kernel or is nothing but a look: an audit log that takes no more
+    /// refuses it.
+    pub(crate) const fn is_refusable(self) -> bool {
+        !matches!(
+            self,
+            Self::Starve { .. }
+                | Self::Close
+                | Self::Explain { .. }
+                | Self::SendWait { .. }
+                | Self::Advance { .. }
+                | Self::WatchTask { .. }
+                | Self::NextWatched { .. }
+                | Self::Hand { .. }
+                | Self::Gather { .. }
+        )
     }
 
     /// A step of the layers beside the channels.

@@ -24,6 +24,8 @@ pub(crate) struct Setup {
     pub(crate) metered: bool,
     /// A policy rung is installed.
     pub(crate) policy: bool,
+    /// Titles, and what a tenant may see, need a human's approval.
+    pub(crate) approval: bool,
     /// Slots of the audit queue.
     pub(crate) audit: usize,
     /// How the secretive agent's private texts differ, in a run that is compared with another; it widens nothing then.
@@ -48,7 +50,8 @@ impl Setup {
             redeliveries: rng.pick(&[0, 1, 5], 1),
             metered: rng.one_in(3),
             policy: rng.one_in(2),
-            audit: 1 << 14,
+            approval: rng.one_in(3),
+            audit: rng.pick(&[1 << 11, 1 << 14], 1 << 14),
             secret: None,
             fickle: !rng.one_in(3),
         }

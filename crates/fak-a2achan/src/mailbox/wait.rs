@@ -150,13 +150,21 @@ impl<L: Locks> Mailbox<L> {
         }
     }
 
-    /// A wait for room is given up.
+    /// A wait for room is over. The wake-up it may have got is passed on if there is room still.
     pub(crate) fn leave_space(&self, wait: &mut SpaceState) {
-        if let Some(id) = wait.id.take() {
-            self.output.lock.lock().space.retain(|other| other.id != id);
+        if !std::mem::take(&mut wait.begun) {
+            return;
         }
-        if std::mem::take(&mut wait.begun) {
-            self.pass_space();
+        let wake = {
+            let mut out = self.output.lock.lock();
+            if let Some(id) = wait.id.take() {
+                out.space.retain(|other| other.id != id);
+            }
+            let mut input = self.input.lock();
+            if self.has_room(&mut input) { out.rouse_space(self.share) } else { None }
+        };
+        if let Some(waker) = wake {
+            waker.wake();
         }
     }
 }

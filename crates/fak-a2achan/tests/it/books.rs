@@ -1,8 +1,9 @@
 //! §3.5, §4.10: explanations, statistics, dead channels.
 
 use std::sync::Arc;
+use std::time::Duration;
 
-use fak_a2achan::{Addressing, BusConfig};
+use fak_a2achan::{Addressing, BusConfig, SendOptions};
 use fak_abi::{Act, Event, EventKind, EventKinds, Reason};
 
 use crate::support::*;
@@ -25,6 +26,23 @@ fn explain_names_the_nearest_key_within_the_askers_domain() {
     let explained = zulu.explain(Act::Send, &at, Some(&shared(&zulu, "x")));
     assert!(explained.next.contains("enginex"), "{}", explained.next);
     assert_eq!(world.bus.stats().denied, 0, "no side effects");
+}
+
+/// §3.5, §4.4: a receive in front of others' messages only is explained as it would be answered, and takes nothing.
+#[test]
+fn explain_knows_when_only_others_messages_are_queued() {
+    let world = World::new();
+    let (alpha, bravo, zulu) = (world.agent("alpha"), world.agent("bravo"), world.stranger("zulu", "f2"));
+    let at = key("in_kernel:w");
+    let check = |who: &fak_a2achan::Endpoint| who.explain(Act::Recv, &at, None).site.map(|site| site.check);
+    assert_eq!((check(&zulu), check(&bravo)), (None, None));
+    for _ in 0..2 {
+        allowed(&alpha.send(&at, &shared(&alpha, "x")));
+        assert_eq!((check(&zulu), check(&bravo)), (Some("a2achan/only-others"), None));
+    }
+    assert_eq!(zulu.try_recv(&at).refusal().and_then(fak_abi::Verdict::reason), Some(Reason::TrustViolation));
+    assert!(bravo.try_recv(&at).message().is_some() && bravo.try_recv(&at).message().is_some());
+    assert_eq!(check(&zulu), None);
 }
 
 #[test]
@@ -95,6 +113,19 @@ fn dead_letters_are_announced() {
     world.bus.close();
     assert_eq!(seen.lock().iter().map(|(_, cause)| *cause).collect::<Vec<_>>(), ["closed"]);
     assert!(world.bus.stats().is_conserved());
+}
+
+/// §4.10: what has had its time keeps no mailbox of somebody who is gone.
+#[test]
+fn an_expired_message_does_not_keep_its_makers_mailbox() {
+    let world = World::new();
+    let alpha = world.agent("alpha");
+    let options = SendOptions { ttl: Some(Duration::from_millis(5)), ..SendOptions::default() };
+    allowed(&alpha.send_with(&key("in_kernel:w"), &shared(&alpha, "x"), &options));
+    world.clock.advance(Duration::from_millis(5));
+    world.kernel.detach(&id("alpha")).unwrap();
+    assert!(world.bus.depths().is_empty());
+    assert_eq!(world.bus.dead_letters().first().map(|letter| letter.cause.name()), Some("expired"));
 }
 
 /// What a principal made and nobody uses goes with it; handles at hand find the new mailbox.

@@ -11,6 +11,7 @@ mod fanout;
 mod floor;
 mod group;
 mod lease;
+mod margins;
 mod model;
 mod publish;
 mod recv;

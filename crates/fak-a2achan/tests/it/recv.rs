@@ -142,6 +142,28 @@ fn what_has_had_its_time_takes_none_of_its_senders_bytes() {
     }
 }
 
+/// §4.3, §4.10: whoever waits for room is woken when what takes it has had its time.
+#[test]
+fn a_wait_for_room_ends_when_what_is_in_the_way_expires() {
+    let world = World::with(BusConfig { capacity: 1, ..BusConfig::default() }, |builder| builder);
+    let alpha = world.agent("alpha");
+    let at = key("in_kernel:w");
+    let options = SendOptions { ttl: Some(Duration::from_millis(5)), ..SendOptions::default() };
+    allowed(&alpha.send_with(&at, &shared(&alpha, "short"), &options));
+    let body = shared(&alpha, "next");
+    let until = world.bus_now().after(Duration::from_millis(9));
+    let mut patient = Hand::new(alpha.send_wait(&at, &body, None));
+    let mut hasty = Hand::new(alpha.send_wait(&at, &body, Some(until)));
+    patient.pending();
+    hasty.pending();
+    world.clock.advance(Duration::from_millis(5));
+    assert_eq!((patient.wakes(), hasty.wakes()), (1, 1));
+    allowed(&patient.ready());
+    hasty.pending();
+    world.clock.advance(Duration::from_millis(4));
+    denied(&hasty.ready(), Reason::RateLimited, "a2achan/full");
+}
+
 /// §2.5, §4.2: what a deadline or a cancellation ends, and what a time to live does.
 #[test]
 fn time_to_live_and_deadlines() {
@@ -340,6 +362,38 @@ fn detaching_ends_a_wait_for_room() {
     world.kernel.detach(&id("alpha")).unwrap();
     assert_eq!(wait.wakes(), 1);
     assert_eq!(wait.ready().reason(), Some(Reason::DefaultDeny));
+}
+
+/// §4.3: a channel at hand waits for room as any send does: while it waits nothing is folded, a
+/// deadline yields the last refusal, and a bus that is closed ends it.
+#[test]
+fn a_channel_at_hand_waits_for_room() {
+    let world = World::with(BusConfig { capacity: 1, ..BusConfig::default() }, |b| b);
+    let (alpha, bravo) = (world.agent("alpha"), world.agent("bravo"));
+    let at = key("in_kernel:w");
+    let (out, body) = (alpha.channel(&at), shared(&alpha, "x"));
+    allowed(&alpha.send(&at, &body));
+    let mut wait = Hand::new(out.send_wait(&body, None));
+    let refused = world.bus.stats().denied;
+    (0..3).for_each(|_| wait.pending());
+    assert_eq!(world.bus.stats().denied, refused + 1, "the first attempt alone was folded");
+    message(bravo.try_recv(&at));
+    assert_eq!(wait.wakes(), 1);
+    allowed(&wait.ready());
+    drop(wait);
+
+    let until = world.bus_now().after(Duration::from_millis(1));
+    let mut wait = Hand::new(out.send_wait(&body, Some(until)));
+    wait.pending();
+    world.clock.advance(Duration::from_millis(1));
+    denied(&wait.ready(), Reason::RateLimited, "a2achan/full");
+    drop(wait);
+
+    let mut wait = Hand::new(out.send_wait(&body, None));
+    wait.pending();
+    world.bus.close();
+    assert_eq!(wait.wakes(), 1);
+    denied(&wait.ready(), Reason::Misroute, "a2achan/closed");
 }
 
 /// §4.4, §4.11: a wait ends for reasons of its own. Whoever made the mailbox may go meanwhile.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use fak_a2achan::{BusConfig, Delivery, End, RequestOptions, SendOptions};
+use fak_a2achan::{BusConfig, Delivery, End, Endpoint, RequestOptions, SendOptions};
 use fak_abi::{
     Act, Adjudicator, ChannelKey, Desk, Locale, Opinion, PrincipalSpec, Reason, Rider, RungName, ShareScope,
     ToolCall,
@@ -78,6 +78,41 @@ fn a_late_answer_is_a_dead_letter() {
     allowed(&bravo.reply(&request, &shared(&bravo, "!")));
     assert_eq!(world.bus.dead_letters().len(), 2);
     assert!(world.bus.stats().is_conserved());
+}
+
+/// §2.3, §4.7: a detach ends a blocking wait.
+#[test]
+fn who_is_detached_waits_for_nobody() {
+    let world = World::new();
+    let (alpha, bravo, carol) = (world.agent("alpha"), world.agent("bravo"), world.agent("carol"));
+    let blocking = RequestOptions { blocking: true, ..RequestOptions::default() };
+    let ask = |from: &Endpoint, to: &str| from.request(&key(to), &shared(from, "?"), &blocking);
+    let _a = ask(&alpha, "session:trace-bravo").allowed().unwrap();
+    // Kept: it is the detach that ends it.
+    let _b = ask(&bravo, "session:trace-carol").allowed().unwrap();
+    denied(&ask(&carol, "in_kernel:alpha").verdict(), Reason::LeaseHeld, "a2achan/ring");
+    world.kernel.detach(&id("bravo")).unwrap();
+    assert!(ask(&carol, "in_kernel:alpha").is_allow());
+}
+
+/// §4.3, §4.7: what the send itself would be refused comes before the ring.
+#[test]
+fn a_request_that_closes_a_ring_is_folded_as_the_send_it_is() {
+    let world = World::with(BusConfig { max_body_bytes: 4, ..BusConfig::default() }, |b| b);
+    let alpha = world.agent("alpha");
+    let own = key("in_kernel:room");
+    alpha.bind(&own).allowed().unwrap().keep();
+    let blocking = RequestOptions { blocking: true, ..RequestOptions::default() };
+    denied(
+        &alpha.request(&own, &private(&alpha, "small"), &blocking).verdict(),
+        Reason::Oversize,
+        "a2achan/oversize",
+    );
+    denied(
+        &alpha.request(&own, &private(&alpha, "tiny"), &blocking).verdict(),
+        Reason::LeaseHeld,
+        "a2achan/ring",
+    );
 }
 
 /// I08.

@@ -209,3 +209,26 @@ fn a_token_named_as_an_act_passes_no_floor_by() {
         fak_abi::Admission::Permit(permit) => panic!("admitted by {}", permit.by()),
     }
 }
+
+/// §3.2, §3.3: the ticket of a submission that a rung transformed says so, with what it made of the body; a reap runs that.
+#[test]
+fn a_transformed_submission_says_so() {
+    let kernel = Kernel::builder()
+        .rung(
+            Rank(0),
+            Arc::new(Says::new("rewriter", |call, desk| match call.body() {
+                Some(body) => Opinion::Transform(desk.resolver.rewrite(body, "new".into()).unwrap()),
+                None => Opinion::Allow,
+            })),
+        )
+        .build()
+        .unwrap();
+    let agent = attach(&kernel, "a");
+    let (tool, body) = (kernel.tool(&id("run")), agent.mint("old"));
+    let ticket = kernel.submit(&ToolCall::new(&agent, &tool).args(&body));
+    let fak_abi::Verdict::Transform { args, by } = ticket.verdict() else {
+        panic!("{}", ticket.verdict());
+    };
+    assert_eq!((*by, agent.read(args).allowed().unwrap()), ("rewriter", "new".into()));
+    assert!(submit(&kernel, &agent, "run").verdict().is_allow());
+}

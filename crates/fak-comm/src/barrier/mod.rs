@@ -113,7 +113,8 @@ impl Barrier {
     #[must_use]
     pub fn explain(&self, agent: &AgentHandle, witness: &Witness) -> Explanation {
         let address = Address::Group(self.group.name(), u32::try_from(witness.rank).unwrap_or(u32::MAX));
-        let explanation = agent.gate().explain(&ToolCall::new(agent, Act::Arrive).address(address));
+        let explanation =
+            self.core.inner.tie.explain(agent, &ToolCall::new(agent, Act::Arrive).address(address));
         let arrival = self.core.state.lock().fold.judge(agent.principal().id(), witness);
         match refusal_of(arrival).filter(|_| explanation.verdict.is_allow()) {
             Some((refusal, site)) => {
@@ -240,5 +241,26 @@ impl Barriers {
             let woken = core.state.lock().waiters.of(principal);
             woken.into_iter().for_each(Waker::wake);
         });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::group::{GroupSpec, Member};
+
+    /// Barriers that are dropped are forgotten, so that a host that opens one a wave holds no more than are open.
+    #[test]
+    fn dropped_barriers_are_forgotten() {
+        let inner: Arc<Inner> = Arc::default();
+        let id = Id::new("a").unwrap();
+        let group = Group::new(GroupSpec::new(id.clone(), vec![Member::new(id.clone())])).unwrap();
+        let kept: Vec<Barrier> = (0..3).map(|_| Barrier::open(group.clone(), &inner)).collect();
+        for _ in 0..1_000 {
+            drop(Barrier::open(group.clone(), &inner));
+        }
+        let open = inner.barriers.open.lock();
+        assert!(open.len() <= 16, "{} are remembered", open.len());
+        assert_eq!(open.iter().filter(|barrier| barrier.strong_count() > 0).count(), kept.len());
     }
 }

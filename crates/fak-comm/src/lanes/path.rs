@@ -297,6 +297,14 @@ mod tests {
     }
 
     #[test]
+    fn a_component_counts_once() {
+        let glob = Glob::parse("*/a/*/a").unwrap();
+        assert!(!glob.covers(&LanePath::parse("a").unwrap()));
+        assert!(glob.covers(&LanePath::parse("a/a").unwrap()));
+        assert!(glob.covers(&LanePath::parse("x/a/y/a/z").unwrap()));
+    }
+
+    #[test]
     fn a_wildcard_in_a_path_is_a_character() {
         let tree = Tree::new(vec![Glob::parse("a/b").unwrap()]);
         assert!(!tree.covers(&LanePath::parse("a/*").unwrap()));

@@ -159,8 +159,12 @@ impl LaneArbiter {
         }
         match granted {
             Ok(value) => {
-                let by = cleared.into_iter().map(|one| one.allow(link.sequence().next()).by()).next_back();
-                Leased::Allow { value, by: by.unwrap_or(NAME) }
+                // Every act is settled, not the last alone: each has its entry in the audit (§3.6).
+                let mut by = NAME;
+                for one in cleared {
+                    by = one.allow(link.sequence().next()).by();
+                }
+                Leased::Allow { value, by }
             }
             Err(Refused { at, site, refusal, found }) => {
                 self.refuse_rest(cleared, refusal);
@@ -204,7 +208,7 @@ impl LaneArbiter {
     #[must_use]
     pub fn explain(&self, agent: &AgentHandle, request: LaneRequest<'_>, ttl: Duration) -> Explanation {
         let lane = lane_of(&request);
-        let explanation = agent.gate().explain(&call(agent, Act::Lease, lane.as_ref()));
+        let explanation = self.tie.explain(agent, &call(agent, Act::Lease, lane.as_ref()));
         let Some(link) = self.tie.link().filter(|_| explanation.verdict.is_allow()) else {
             return explanation;
         };

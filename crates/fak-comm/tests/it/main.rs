@@ -7,5 +7,6 @@ mod bus;
 mod gather;
 mod hand;
 mod lease;
+mod margins;
 mod support;
 mod waves;

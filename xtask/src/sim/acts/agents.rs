@@ -4,8 +4,8 @@ use fak_abi::{ChannelKey, Id, OwnedAddress};
 
 use super::Sim;
 use crate::sim::fault::{Step, ensure};
-use crate::sim::model::channels::Own;
-use crate::sim::model::{Agent, Cap, Who};
+use crate::sim::model::channels::{Own, What};
+use crate::sim::model::{Agent, Cap, Wait, Who};
 use crate::sim::op::Op;
 use crate::sim::real::{World, broken};
 
@@ -39,7 +39,7 @@ impl Sim {
         self.model.agents.push(agent);
         let ended = self.model.attached_keys(who);
         for task in &mut self.real.tasks {
-            let waits = task.wait.sub.is_none() && task.wait.begun.is_some();
+            let waits = task.wait.is_at_mailbox() && task.wait.begun.is_some();
             task.wait.displaced |= waits && ended.contains(&task.wait.key);
         }
         Ok(())
@@ -56,8 +56,10 @@ impl Sim {
         let depths = if unused.is_empty() { Vec::new() } else { self.real.bus.depths() };
         for key in unused {
             let waits = |woken: bool| {
-                let tasks =
-                    self.real.tasks.iter().filter(|task| task.wait.sub.is_none() && task.wait.key == key);
+                // Who waits for room waits there as well.
+                let there =
+                    |wait: &Wait| wait.is_at_mailbox() || matches!(wait.what, What::Room(_)) && !woken;
+                let tasks = self.real.tasks.iter().filter(|task| there(&task.wait) && task.wait.key == key);
                 let others =
                     tasks.filter(|task| task.wait.begun.is_some() && self.model.is_live(task.wait.who));
                 others.filter(|task| task.is_woken() == woken).count() > 0
@@ -95,7 +97,9 @@ impl Sim {
     pub(super) fn close(&mut self) -> Step {
         self.real.bus.close();
         self.model.close();
-        let begun = self.real.tasks.iter().filter(|task| task.wait.begun.is_some());
+        let receives = |wait: &Wait| wait.is_receive() || matches!(wait.what, What::Room(_));
+        let tasks = self.real.tasks.iter().filter(|task| receives(&task.wait));
+        let begun = tasks.filter(|task| task.wait.begun.is_some());
         let asleep = begun.filter(|task| !task.is_woken()).count();
         ensure!(asleep == 0, "§4.11: {asleep} waits sleep on after the bus was closed");
         self.settle(0)

@@ -18,7 +18,7 @@ impl Sim {
         self.real
             .tasks
             .iter()
-            .filter(|task| task.wait.sub.is_none() && task.wait.begun.is_some())
+            .filter(|task| task.wait.is_at_mailbox() && task.wait.begun.is_some())
             .map(|task| (task.wait.who, task.wait.key.clone()))
     }
 
@@ -56,13 +56,14 @@ impl Sim {
             who = body.owner;
         }
         let (key, real_key) = Self::key(key)?;
+        let blocking = deadline % 8 < 3;
         let deadline = (deadline % 2 == 1).then(|| self.model.now + u64::from(deadline) * 20_000);
-        let model = self.model.request(who, &key, &body, deadline);
+        let model = self.model.request(who, &key, &body, deadline, blocking);
         let (Some(endpoint), Some(real)) = (self.real.agents.get(who), self.real.bodies.get(at)) else {
             return Ok(());
         };
         let rider = Rider { deadline: deadline.map(Timestamp::from_micros), ..Rider::default() };
-        let options = RequestOptions { blocking: false, rider: Some(&rider) };
+        let options = RequestOptions { blocking, rider: Some(&rider) };
         let product = endpoint.request(&real_key, real, &options);
         if let Some((pending, _)) =
             outcome(&format!("§4.7: request by {who} at {}", key.text()), product, model)?
@@ -134,7 +135,7 @@ impl Sim {
     /// True if another than `who` was woken at a key and has not been polled.
     fn is_unsettled(&self, key: &Key, who: Who) -> bool {
         let mut tasks =
-            self.real.tasks.iter().filter(|task| task.wait.sub.is_none() && task.wait.begun.is_some());
+            self.real.tasks.iter().filter(|task| task.wait.is_at_mailbox() && task.wait.begun.is_some());
         tasks.any(|task| task.wait.key == *key && task.wait.who != who && task.is_woken())
     }
 

@@ -15,7 +15,7 @@ use crate::sim::model::layers::{LANES, PATHS};
 
 const SCOPES: [Scope; 3] = [Scope::Fleet, Scope::Tenant, Scope::Agent];
 
-fn scope_of(n: u8) -> Scope {
+pub(super) fn scope_of(n: u8) -> Scope {
     SCOPES.get(usize::from(n % 3)).copied().unwrap_or(Scope::Fleet)
 }
 

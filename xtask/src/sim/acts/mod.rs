@@ -1,12 +1,18 @@
 //! The steps, performed on the product and on the model, and their answers compared.
 
 mod agents;
+mod audit;
 mod channels;
 mod compare;
 mod layers;
 mod receive;
 pub(crate) mod record;
+mod room;
+mod steer;
 mod values;
+mod watch;
+mod waves;
+mod windows;
 
 use std::time::Duration;
 
@@ -123,6 +129,29 @@ impl Sim {
             Op::LaneToken { agent, token, what } => self.lane_token(agent, token, what),
             Op::Patch { agent, scope, base, what } => self.patch(agent, scope, base, what),
             Op::View { agent } => self.view(agent),
+            Op::Status { agent, what, how } => self.post_status(agent, what, how),
+            Op::Correct { agent, worker, how } => self.correct(agent, worker, how),
+            Op::ReceiveCorrection { agent } => self.receive_correction(agent),
+            Op::AckCorrection { agent, steer, how } => self.ack_correction(agent, steer, how),
+            Op::Observe { agent, steer } => self.observe(agent, steer),
+            Op::Compact { agent, body, tasks } => self.compact(agent, body, tasks),
+            Op::Resume { agent, window } => self.resume(agent, window),
+            Op::Hand { agent, group, body, how } => self.hand(agent, group, body, how),
+            Op::Complete { pending } => self.complete(pending),
+            Op::Withdraw { pending } => self.withdraw(pending),
+            Op::RecvGroup { agent, group } => self.recv_group(agent, group),
+            Op::Gather { agent, group, body, how } => self.gather(agent, group, body, how),
+            Op::OpenBarrier { agent, group } => self.open_barrier(agent, group),
+            Op::Arrive { agent, barrier, how } => self.arrive(agent, barrier, how),
+            Op::Depart { agent, barrier, member } => self.depart(agent, barrier, member),
+            Op::WaitBarrier { agent, barrier, deadline } => self.wait_barrier(agent, barrier, deadline),
+            Op::DecideHeld { agent, held, how } => self.decide_held(agent, held, how),
+            Op::WatchTask { agent } => self.watch_task(agent),
+            Op::NextWatched { watch, how } => self.next_watched(watch, how),
+            Op::WatchCells { agent, scope } => self.watch_cells(agent, scope),
+            Op::NextTold { watch, how } => self.next_told(watch, how),
+            Op::SendWait { agent, key, body, deadline } => self.send_wait(agent, key, body, deadline),
+            Op::Starve { how, seed } => self.starve(how, seed),
             Op::Close => self.close(),
         }
     }
@@ -132,7 +161,12 @@ impl Sim {
         let id = self.model.agent(who).map_or("nobody", |agent| &agent.id);
         self.real.leak.look(id, text);
         if self.model.setup.secret.is_some() && id != SECRETIVE {
-            self.real.leak.keep(id, text);
+            // The name of a window is another each time (§4.8).
+            let shown = text.split("window-").map(|part| match part.split_once('"') {
+                Some((name, rest)) if name.len() == 32 => format!("\"{rest}"),
+                _ => part.to_owned(),
+            });
+            self.real.leak.keep(id, &shown.collect::<Vec<_>>().join("window-"));
         }
     }
 

@@ -8,8 +8,9 @@ use fak_abi::{Cancel, Reason, Rider, Timestamp};
 
 use super::Sim;
 use super::compare::{outcome, verdict};
-use crate::sim::fault::{Fault, Step, ensure};
-use crate::sim::model::channels::Got;
+use crate::sim::fault::{Fault, Step, ensure, same};
+use crate::sim::model::channels::{Got, What};
+use crate::sim::model::waves::Barrier;
 use crate::sim::model::{Wait, Who};
 use crate::sim::real::task::{Done, Task};
 use crate::sim::rng::Rng;
@@ -30,7 +31,7 @@ impl Sim {
             .map_err(|fault| Fault::new(format!("{fault} (try_recv at {})", key.text())))
     }
 
-    fn rider(&self, deadline: u8) -> (Rider, Cancel, Option<u64>) {
+    pub(super) fn rider(&self, deadline: u8) -> (Rider, Cancel, Option<u64>) {
         let at = deadline.is_multiple_of(4).then(|| self.model.now + u64::from(deadline) * 20_000);
         let cancel = Cancel::new();
         let rider = Rider {
@@ -72,16 +73,7 @@ impl Sim {
         let (rider, cancel, at) = self.rider(deadline);
         let Some(endpoint) = self.real.agents.get(who).cloned() else { return Ok(()) };
         let lease = lease.map(guard_time);
-        let wait = Wait {
-            who,
-            key,
-            sub: None,
-            deadline: at,
-            cancelled: false,
-            begun: None,
-            displaced: false,
-            lease,
-        };
+        let wait = Wait { deadline: at, lease, ..Wait::new(who, key, What::Message) };
         let task = match lease.map(Duration::from_micros) {
             None => {
                 let future = async move { Done::Recv(endpoint.recv_with(&real_key, &rider).await) };
@@ -139,16 +131,7 @@ impl Sim {
             return Ok(());
         };
         let (rider, cancel, deadline) = self.rider(deadline);
-        let wait = Wait {
-            who,
-            key,
-            sub: Some(at),
-            deadline,
-            cancelled: false,
-            begun: None,
-            displaced: false,
-            lease: None,
-        };
+        let wait = Wait { sub: Some(at), deadline, ..Wait::new(who, key, What::Message) };
         let future = async move {
             let delivery = subscription.recv_with(&rider).await;
             Done::Sub(Box::new(subscription), delivery)
@@ -169,9 +152,12 @@ impl Sim {
     fn poll_at(&mut self, at: usize) -> Step {
         let mut task = self.real.tasks.remove(at);
         let who = task.wait.who;
-        let others =
-            self.real.tasks.iter().filter(|other| other.wait.who == who && other.wait.begun.is_some());
+        let waits = |other: &&Task| other.wait.is_receive() && other.wait.begun.is_some();
+        let others = self.real.tasks.iter().filter(|other| other.wait.who == who).filter(waits);
         let others = others.count();
+        if !task.wait.is_receive() {
+            return self.poll_other(at, task);
+        }
         let (model, missed) = if task.wait.sub.is_some() {
             self.model.poll_sub(&mut task.wait, others)
         } else {
@@ -195,6 +181,7 @@ impl Sim {
                     }
                     Done::Recv(delivery) => (delivery, None),
                     Done::Sub(subscription, delivery) => (delivery, Some(subscription)),
+                    Done::Sent(_) | Done::Barrier(_) | Done::Watched(..) => return Ok(()),
                 };
                 if let (Some(subscription), Some(sub)) = (subscription, task.wait.sub)
                     && let Some(slot) = self.real.subs.get_mut(sub)
@@ -204,6 +191,39 @@ impl Sim {
                 self.delivery(who, delivery, missed, &model)
                     .map_err(|fault| Fault::new(format!("{fault} ({place})")))
             }
+        }
+    }
+
+    /// As [`Self::poll_at`], of what waits for something else than a message.
+    fn poll_other(&mut self, at: usize, mut task: Task) -> Step {
+        let who = task.wait.who;
+        let model = self.model.poll_other(&mut task.wait);
+        let place = format!("poll by {who} of {:?} at {}", task.wait.what, task.wait.key.text());
+        let product = match (task.poll(), &model) {
+            (Poll::Pending, Got::Waits) => {
+                self.real.tasks.insert(at, task);
+                return Ok(());
+            }
+            (Poll::Pending, _) => {
+                return Err(Fault::new(format!("{place}: the product waits on, the model says {model:?}")));
+            }
+            (Poll::Ready(_), Got::Waits) => {
+                return Err(Fault::new(format!("{place}: the product is ready, the model waits on")));
+            }
+            (Poll::Ready(done), _) => done,
+        };
+        match (product, model, task.wait.what) {
+            (Done::Sent(product), Got::Sent(model), _) => verdict(&place, &product, model),
+            (Done::Barrier(product), model, What::Barrier(at)) => {
+                let model = if let Got::Refused(reason) = model { Err(reason) } else { Ok(()) };
+                if let Some((report, ())) = outcome(&place, product, model)? {
+                    let complete = self.model.barriers.get(at).is_some_and(Barrier::is_complete);
+                    same(&format!("{place}: complete"), &report.complete, &complete)?;
+                }
+                self.barrier_stands(at)
+            }
+            (Done::Watched(watch, product), _, What::Watch(at)) => self.watch_ready(at, *watch, product),
+            (_, model, _) => Err(Fault::new(format!("{place}: the model says {model:?}"))),
         }
     }
 
@@ -252,7 +272,8 @@ impl Sim {
     fn nobody_forgotten(&self) -> Step {
         for task in &self.real.tasks {
             // Turning a switch wakes nobody (§2.5: it is looked at when the act is).
-            let could = !task.wait.cancelled && self.model.could_go_on(&task.wait);
+            let could =
+                !(task.wait.is_receive() && task.wait.cancelled) && self.model.could_go_on(&task.wait);
             ensure!(
                 !could,
                 "§4.4: {} waits at {} although there is something for it: a wake-up was lost",
@@ -313,6 +334,23 @@ impl crate::sim::model::Model {
     fn could_go_on(&self, wait: &Wait) -> bool {
         let who: Who = wait.who;
         let Some((serial, epoch)) = wait.begun else { return true };
+        match wait.what {
+            What::Message => {}
+            What::Room(_) => {
+                return !self.is_live(who)
+                    || wait.deadline.is_some_and(|at| self.now >= at)
+                    || self.has_room(who, &wait.key);
+            }
+            What::Barrier(at) => {
+                return !self.is_live(who)
+                    || wait.deadline.is_some_and(|at| self.now >= at)
+                    || self.barriers.get(at).is_none_or(Barrier::is_complete);
+            }
+            What::Watch(at) => {
+                let next = self.task_watches.get(at).and_then(|watch| self.next_event(watch).0);
+                return !self.is_live(who) || next.is_some();
+            }
+        }
         if !self.is_live(who)
             || self.closed
             || wait.displaced

@@ -70,7 +70,7 @@ impl Sim {
         };
         let patch = self.written(who, scope, &base, &change)?;
         let before = self.model.record.accepted;
-        let model = self.model.patch(who, scope, back == 0, &change);
+        let model = self.model.patch(who, scope, back, &change);
         let Some(endpoint) = self.real.agents.get(who) else { return Ok(()) };
         let product = self.real.store.patch(endpoint.agent(), &patch, None);
         let permitted = outcome(&format!("§5.2: patch by {who}"), product, model)?;
@@ -84,6 +84,9 @@ impl Sim {
             "§5.5: {change:?} of scope {scope:?} by {who}, {back} revisions back: the product says {} {said}, the model {reason:?}",
             patched.result.verdict
         );
+        if let Some(approval) = &patched.result.approval {
+            self.real.held.push((patch, approval.decision_id.to_string()));
+        }
         let after = self.real.store.revision(&task).map(|(number, _)| number);
         same("§5.4: revisions", &after, &Some(self.model.record.accepted))
     }
@@ -103,6 +106,13 @@ impl Sim {
             "scope": name(scope), "durability": "session", "ops": [op], "message": "why"
         });
         Patch::parse(text.to_string().as_bytes(), &Limits::default()).map_err(broken)
+    }
+
+    /// A view by one that is there.
+    pub(super) fn view_as(&mut self, who: Who) -> Step {
+        let Some(endpoint) = self.real.agents.get(who) else { return Ok(()) };
+        let _ = self.real.store.view(endpoint.agent(), &task()?);
+        Ok(())
     }
 
     /// §5.8: what a view and the events show is what may be seen, and no more.

@@ -7,8 +7,9 @@ use crate::sim::{MARK, SECRETIVE};
 pub(crate) type Who = usize;
 
 /// A scope, as the specification orders them.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub(crate) enum Scope {
+    #[default]
     Agent,
     Fleet,
     Tenant,
@@ -27,10 +28,12 @@ pub(crate) enum Cap {
     Approve,
     Lane,
     Collective,
+    PoolWrite,
+    PoolRead,
 }
 
 impl Cap {
-    pub(crate) const ALL: [Self; 10] = [
+    pub(crate) const ALL: [Self; 12] = [
         Self::Send,
         Self::Recv,
         Self::Widen,
@@ -41,6 +44,8 @@ impl Cap {
         Self::Approve,
         Self::Lane,
         Self::Collective,
+        Self::PoolWrite,
+        Self::PoolRead,
     ];
 
     /// The capability's own tool (§2.8).
@@ -56,6 +61,8 @@ impl Cap {
             Self::Approve => "sharedtask.approve",
             Self::Lane => "lane.lease",
             Self::Collective => "comm.collective",
+            Self::PoolWrite => "pool.write",
+            Self::PoolRead => "pool.read",
         }
     }
 }
@@ -75,7 +82,7 @@ pub(crate) struct Agent {
 }
 
 /// A value: text, and its label.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Body {
     pub(crate) text: String,
     pub(crate) owner: Who,

@@ -28,7 +28,7 @@ pub(crate) enum Own {
 }
 
 /// A message that was accepted.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Msg {
     pub(crate) order: u64,
     pub(crate) from: Who,
@@ -38,6 +38,8 @@ pub(crate) struct Msg {
     pub(crate) returns: u32,
     /// The request that it is (§4.7).
     pub(crate) request: Option<usize>,
+    /// The texts of what rides along (§4.8).
+    pub(crate) parts: Vec<String>,
 }
 
 /// A request and its private inbox (§4.7).
@@ -51,6 +53,8 @@ pub(crate) struct Asked {
     pub(crate) answer: Option<Msg>,
     pub(crate) taken: bool,
     pub(crate) end: Option<&'static str>,
+    /// Its requester does nothing until it is answered: whom it waits for, once that is known.
+    pub(crate) blocking: Option<Option<Who>>,
 }
 
 /// A message that somebody received and has not acknowledged (§4.4).
@@ -79,6 +83,8 @@ pub(crate) struct Box {
     pub(crate) received: u64,
     /// Which of all mailboxes that ever were.
     pub(crate) serial: u64,
+    /// Slots that are promised to somebody: to whom, and for how many bytes (§6.2).
+    pub(crate) promised: Vec<(usize, Who, u64)>,
 }
 
 /// A message that could not be delivered.
@@ -114,9 +120,56 @@ pub(crate) struct Wait {
     pub(crate) displaced: bool,
     /// It receives under a guard of so many microseconds.
     pub(crate) lease: Option<u64>,
+    /// It waits for something else than a message.
+    pub(crate) what: What,
+}
+
+/// What a future waits for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum What {
+    #[default]
+    Message,
+    /// Room for this body (§4.3).
+    Room(usize),
+    /// The end of this barrier (§6.5).
+    Barrier(usize),
+    /// The next event of this watch (§5.9).
+    Watch(usize),
+}
+
+impl Wait {
+    /// A wait that has not begun.
+    pub(crate) const fn new(who: Who, key: Key, what: What) -> Self {
+        Self {
+            who,
+            key,
+            sub: None,
+            deadline: None,
+            cancelled: false,
+            begun: None,
+            displaced: false,
+            lease: None,
+            what,
+        }
+    }
+
+    /// True if it waits for a message, at a mailbox or a subscription.
+    pub(crate) fn is_receive(&self) -> bool {
+        self.what == What::Message
+    }
+
+    /// True if it waits for a message at a mailbox.
+    pub(crate) fn is_at_mailbox(&self) -> bool {
+        self.is_receive() && self.sub.is_none()
+    }
 }
 
 impl Box {
+    /// Slots that are taken or promised.
+    pub(crate) fn taken(&self) -> usize {
+        self.all().count() + self.promised.len()
+    }
+
     /// Every message that has a slot here.
     pub(crate) fn all(&self) -> impl Iterator<Item = &Msg> {
         self.queue.iter().chain(self.leased.iter().map(|lease| &lease.msg))
@@ -140,6 +193,12 @@ pub(crate) enum Got {
     End(&'static str),
     /// It waits on.
     Waits,
+    /// A send that waited was answered so.
+    Sent(Result<(), Reason>),
+    /// A barrier that was waited for came to this, or its deadline passed.
+    Stands,
+    /// A watch has something to say.
+    Watched,
 }
 
 /// What a publication comes to.

@@ -3,7 +3,7 @@
 use fak_abi::Reason;
 
 use super::channels::{Key, Own};
-use super::host::Act;
+use super::host::{Act, Ledger};
 use super::{Body, Cap, Model, Scope, Who};
 
 impl Model {
@@ -14,6 +14,7 @@ impl Model {
         key: Option<&Key>,
         body: Option<&Body>,
     ) -> Result<(), Reason> {
+        self.audit_says()?;
         if !self.is_live(who) || !self.holds(who, act.cap()) {
             return Err(Reason::DefaultDeny);
         }
@@ -29,6 +30,15 @@ impl Model {
             return Err(Reason::Oversize);
         }
         Ok(())
+    }
+
+    /// §3.6: no act is decided that could not be recorded.
+    pub(crate) const fn audit_says(&self) -> Result<(), Reason> {
+        match self.host.audit {
+            Ledger::Fine => Ok(()),
+            Ledger::Full => Err(Reason::RateLimited),
+            Ledger::Failed => Err(Reason::DefaultDeny),
+        }
     }
 
     /// The floor and the host's rungs. The body that goes on, if it is another.
@@ -87,7 +97,7 @@ impl Model {
         let Some(agent) = self.agent(who) else { return false };
         match key.locale {
             "session" => agent.trace == key.id,
-            "window" => agent.id == key.id,
+            "window" => agent.id == key.id || self.minter(key) == Some(who),
             _ => agent.id == key.id || self.boxes.get(key).is_some_and(|mailbox| mailbox.binder == Some(who)),
         }
     }
@@ -96,7 +106,9 @@ impl Model {
     pub(crate) fn owner_of(&self, key: &Key) -> Own {
         match key.locale {
             "session" => self.session(&key.id).map_or(Own::Nobody, Own::Session),
-            "window" => self.attached(&key.id).map_or(Own::Nobody, Own::Reserved),
+            "window" => {
+                self.minter(key).or_else(|| self.attached(&key.id)).map_or(Own::Nobody, Own::Reserved)
+            }
             _ => {
                 if let Some(who) = self.attached(&key.id) {
                     return Own::Reserved(who);

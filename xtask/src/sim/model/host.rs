@@ -30,6 +30,25 @@ pub(crate) enum Act {
     Check,
     TaskPatch,
     TaskView,
+    TaskApprove,
+    TaskReject,
+    TaskWatch,
+    CellWatch,
+    Status,
+    Correct,
+    ReceiveCorrection,
+    Ack,
+    Observe,
+    Compact,
+    Resume,
+    Barrier,
+    Arrive,
+    Depart,
+    Broadcast,
+    Scatter,
+    Gather,
+    PoolPut,
+    PoolGet,
 }
 
 impl Act {
@@ -57,13 +76,44 @@ impl Act {
             Self::Check => "lane.check",
             Self::TaskPatch => "sharedtask.patch",
             Self::TaskView => "sharedtask.view",
+            Self::TaskApprove => "sharedtask.approve",
+            Self::TaskReject => "sharedtask.reject",
+            Self::TaskWatch => "sharedtask.watch",
+            Self::CellWatch => "space.watch",
+            Self::Status => "a2a.status",
+            Self::Correct => "a2a.correct",
+            Self::ReceiveCorrection => "a2a.receive_correction",
+            Self::Ack => "a2a.ack",
+            Self::Observe => "a2a.observe",
+            Self::Compact => "a2a.compact",
+            Self::Resume => "a2a.resume",
+            Self::Barrier => "comm.barrier",
+            Self::Arrive => "comm.arrive",
+            Self::Depart => "comm.depart",
+            Self::Broadcast => "comm.broadcast",
+            Self::Scatter => "comm.scatter",
+            Self::Gather => "comm.gather",
+            Self::PoolPut => "pool.put",
+            Self::PoolGet => "pool.get",
         }
     }
 
     pub(crate) const fn cap(self) -> Cap {
         match self {
-            Self::Send | Self::Publish | Self::Request | Self::Reply => Cap::Send,
-            Self::Await
+            Self::Send
+            | Self::Publish
+            | Self::Request
+            | Self::Reply
+            | Self::Status
+            | Self::Correct
+            | Self::Ack
+            | Self::Compact
+            | Self::Arrive
+            | Self::Depart => Cap::Send,
+            Self::ReceiveCorrection
+            | Self::Observe
+            | Self::Resume
+            | Self::Await
             | Self::Recv
             | Self::RecvLeased
             | Self::Subscribe
@@ -72,10 +122,14 @@ impl Act {
             | Self::Unbind => Cap::Recv,
             Self::Widen => Cap::Widen,
             Self::CellPut | Self::CellCas | Self::CellDelete => Cap::SpaceWrite,
-            Self::CellGet => Cap::SpaceRead,
+            Self::CellGet | Self::CellWatch => Cap::SpaceRead,
             Self::Lease | Self::Renew | Self::Release | Self::Check => Cap::Lane,
             Self::TaskPatch => Cap::TaskWrite,
-            Self::TaskView => Cap::TaskRead,
+            Self::TaskView | Self::TaskWatch => Cap::TaskRead,
+            Self::TaskApprove | Self::TaskReject => Cap::Approve,
+            Self::Barrier | Self::Broadcast | Self::Scatter | Self::Gather => Cap::Collective,
+            Self::PoolPut => Cap::PoolWrite,
+            Self::PoolGet => Cap::PoolRead,
         }
     }
 
@@ -142,12 +196,24 @@ pub(crate) enum Door {
     Panic,
 }
 
+/// How the audit log is (§3.6).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Ledger {
+    Fine,
+    /// Its queue has no slot: RATE_LIMITED.
+    Full,
+    /// It could not be written: DEFAULT_DENY.
+    Failed,
+}
+
 /// The state of everything the host registered.
 #[derive(Debug)]
 pub(crate) struct HostRungs {
     pub(crate) policy: u8,
     pub(crate) moods: [Mood; FICKLE.len()],
     pub(crate) door: Door,
+    /// What the audit log says to acts that everybody else allows (§3.6).
+    pub(crate) audit: Ledger,
     /// What the meter lets pass still.
     pub(crate) sends: u32,
     pub(crate) recvs: u32,
@@ -156,7 +222,14 @@ pub(crate) struct HostRungs {
 impl HostRungs {
     pub(crate) fn new(setup: &Setup) -> Self {
         let _ = setup;
-        Self { policy: 0, moods: [Mood::Defer; FICKLE.len()], door: Door::Open, sends: 20, recvs: 20 }
+        Self {
+            policy: 0,
+            moods: [Mood::Defer; FICKLE.len()],
+            door: Door::Open,
+            audit: Ledger::Fine,
+            sends: 20,
+            recvs: 20,
+        }
     }
 }
 
@@ -186,7 +259,9 @@ impl Model {
             2 if act.cap() != Cap::Send && act.cap() != Cap::Recv => otherwise,
             3 if act == Act::Publish && address == "in_kernel:room-1" => blocked,
             3 if act == Act::Bind && self.fleet(who) == Some(1) => blocked,
-            4 if act.tool().starts_with("a2a.") && body.is_some_and(|body| body.scope == Scope::Tenant) => {
+            4 if (act.tool().starts_with("a2a.") || act.cap().tool().starts_with("a2a."))
+                && body.is_some_and(|body| body.scope == Scope::Tenant) =>
+            {
                 blocked
             }
             // An allow with `max_bytes` matches only acts with a body, up to that.

@@ -3,6 +3,7 @@
 use fak_abi::Reason;
 
 use super::host::Act;
+use super::watch::Held;
 use super::{Body, Model, Scope, Who};
 
 /// A cell (§5.11): the audience is the scope and its domain.
@@ -50,6 +51,9 @@ pub(crate) struct Record {
     pub(crate) title: String,
     pub(crate) notes: Vec<Note>,
     pub(crate) accepted: usize,
+    /// Of every accepted patch: its scope, and who brought it.
+    pub(crate) events: Vec<(Scope, String)>,
+    pub(crate) held: Vec<Held>,
 }
 
 /// What a patch does.
@@ -61,7 +65,7 @@ pub(crate) enum Change {
 
 impl Model {
     /// The audience of a scope for somebody; none without a part in it.
-    fn audience(&self, who: Who, scope: Scope) -> Option<(Scope, usize)> {
+    pub(super) fn audience(&self, who: Who, scope: Scope) -> Option<(Scope, usize)> {
         match scope {
             Scope::Agent => Some((scope, who)),
             Scope::Fleet => self.fleet(who).map(|fleet| (scope, usize::from(fleet))),
@@ -96,6 +100,7 @@ impl Model {
         }
         self.versions += 1;
         let cell = Cell { audience, key, body, version: self.versions };
+        self.tell(who, audience, key, if at.is_some() { "cas" } else { "put" });
         match at.and_then(|at| self.cells.get_mut(at)) {
             Some(old) => *old = cell,
             None => self.cells.push(cell),
@@ -118,6 +123,7 @@ impl Model {
             return Ok(Err(current));
         }
         self.versions += 1;
+        self.tell(who, audience, key, "delete");
         if let Some(at) = at {
             self.cells.remove(at);
         }
@@ -208,7 +214,7 @@ impl Model {
     }
 
     /// §5.2: whether the store's domain (fleet 0 and tenant 0) admits somebody.
-    fn is_admitted(&self, who: Who) -> bool {
+    pub(super) fn is_admitted(&self, who: Who) -> bool {
         self.fleet(who) == Some(0) || self.tenant(who) == Some(0)
     }
 
@@ -217,7 +223,7 @@ impl Model {
         &mut self,
         who: Who,
         scope: Scope,
-        is_current: bool,
+        back: usize,
         change: &Change,
     ) -> Result<&'static str, Reason> {
         self.floor(Act::TaskPatch, who, None, None)?;
@@ -225,27 +231,63 @@ impl Model {
             return Err(Reason::TrustViolation);
         }
         self.admit_at(Act::TaskPatch, who, "task:task_t", None)?;
+        if self.may_bring(who, scope, change) && self.needs_approval(scope, change) {
+            let (actor, base) = (who, self.record.accepted - back);
+            self.record.held.push(Held { change: change.clone(), scope, actor, base, outcome: None });
+            return Ok("APPROVAL_REQUIRED");
+        }
+        Ok(self.merge(who, scope, back == 0, change))
+    }
+
+    /// §5.7: the same bytes again.
+    pub(crate) fn resubmit(&mut self, who: Who, held: &Held) -> Result<&'static str, Reason> {
+        self.floor(Act::TaskPatch, who, None, None)?;
+        if !self.is_admitted(who) {
+            return Err(Reason::TrustViolation);
+        }
+        self.admit_at(Act::TaskPatch, who, "task:task_t", None)?;
+        if let Some(outcome) = held.outcome {
+            return Ok(outcome);
+        }
+        let may = self.may_bring(who, held.scope, &held.change);
+        Ok(if may { "APPROVAL_REQUIRED" } else { "SCOPE_WIDEN_FORBIDDEN" })
+    }
+
+    /// §5.5: whether somebody may bring something of a scope at all.
+    fn may_bring(&self, who: Who, scope: Scope, change: &Change) -> bool {
         let holds = match scope {
             Scope::Agent => true,
             Scope::Fleet => self.fleet(who) == Some(0),
             Scope::Tenant => self.tenant(who) == Some(0),
         };
-        if !holds || (scope == Scope::Agent && matches!(change, Change::Title(_))) {
-            return Ok("SCOPE_WIDEN_FORBIDDEN");
+        holds && !(scope == Scope::Agent && matches!(change, Change::Title(_)))
+    }
+
+    /// §5.3: what a merge makes of a change.
+    pub(super) fn merge(
+        &mut self,
+        who: Who,
+        scope: Scope,
+        is_current: bool,
+        change: &Change,
+    ) -> &'static str {
+        if !self.may_bring(who, scope, change) {
+            return "SCOPE_WIDEN_FORBIDDEN";
         }
+        let author = self.agent(who).map(|agent| agent.id.clone()).unwrap_or_default();
         match change {
             Change::Note(id) if self.record.notes.iter().any(|note| note.id == *id) => {
-                return Ok("DUPLICATE_NOTE");
+                return "DUPLICATE_NOTE";
             }
-            Change::Title(_) if !is_current => return Ok("STALE_BASE"),
+            Change::Title(_) if !is_current => return "STALE_BASE",
             Change::Note(id) => {
-                let author = self.agent(who).map(|agent| agent.id.clone()).unwrap_or_default();
-                self.record.notes.push(Note { id: id.clone(), author, scope });
+                self.record.notes.push(Note { id: id.clone(), author: author.clone(), scope });
             }
             Change::Title(title) => self.record.title.clone_from(title),
         }
         self.record.accepted += 1;
-        Ok("")
+        self.record.events.push((scope, author));
+        ""
     }
 
     /// §5.8: the notes that somebody may see, or the refusal.
@@ -255,12 +297,7 @@ impl Model {
             return Err(Reason::TrustViolation);
         }
         self.admit_at(Act::TaskView, who, "task:task_t", None)?;
-        let id = self.agent(who).map(|agent| agent.id.clone()).unwrap_or_default();
-        let sees = |note: &&Note| match note.scope {
-            Scope::Agent => note.author == id,
-            Scope::Fleet => self.fleet(who) == Some(0),
-            Scope::Tenant => self.tenant(who) == Some(0),
-        };
+        let sees = |note: &&Note| self.sees(who, note.scope, &note.author);
         Ok(self.record.notes.iter().filter(sees).map(|note| note.id.clone()).collect())
     }
 }

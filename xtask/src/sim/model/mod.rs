@@ -10,8 +10,13 @@ pub(crate) mod layers;
 mod owners;
 mod receive;
 mod requests;
+mod room;
 mod send;
+pub(crate) mod steer;
 mod topics;
+pub(crate) mod watch;
+pub(crate) mod waves;
+mod windows;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -54,6 +59,15 @@ pub(crate) struct Model {
     /// Requests that were received: by whom, and which.
     pub(crate) inbox: Vec<(Who, usize)>,
     pub(crate) guards: Vec<(Who, Key, bool)>,
+    pub(crate) statuses: Vec<steer::Status>,
+    pub(crate) steers: Vec<steer::Steer>,
+    pub(crate) windows: Vec<windows::Window>,
+    pub(crate) barriers: Vec<waves::Barrier>,
+    pub(crate) pending: Vec<waves::Pending>,
+    /// Promises of inboxes that are no more: they count for their senders still.
+    pub(crate) orphans: Vec<(usize, Who, u64)>,
+    pub(crate) task_watches: Vec<watch::TaskWatching>,
+    pub(crate) cell_watches: Vec<watch::CellWatching>,
 }
 
 /// What became of every message (§4.10).
@@ -92,6 +106,14 @@ impl Model {
             asked: Vec::new(),
             inbox: Vec::new(),
             guards: Vec::new(),
+            statuses: Vec::new(),
+            steers: Vec::new(),
+            windows: Vec::new(),
+            barriers: Vec::new(),
+            pending: Vec::new(),
+            orphans: Vec::new(),
+            task_watches: Vec::new(),
+            cell_watches: Vec::new(),
             cells: Vec::new(),
             versions: 0,
             lanes: Vec::new(),

@@ -156,6 +156,7 @@ impl Model {
     /// §2.3: what detaching changes. The mailboxes that have no use any more, unless somebody waits there.
     pub(crate) fn detached(&mut self, who: Who) -> Vec<Key> {
         let mut unused = Vec::new();
+        self.sweep();
         if let Some(agent) = self.agents.get_mut(who) {
             agent.live = false;
         }
@@ -175,11 +176,19 @@ impl Model {
             if bound {
                 self.purge_all(&key, "detached");
             }
+            if key.locale == "inbox" && bound {
+                // What was promised there is lost, but its sender holds on to it.
+                let lost = self.boxes.get_mut(&key).map(|inbox| std::mem::take(&mut inbox.promised));
+                self.orphans.extend(lost.unwrap_or_default());
+                self.forget_box(&key);
+                continue;
+            }
             let is_gone = |who: Who| self.agent(who).is_some_and(|agent| !agent.live);
             let idle = self.boxes.get(&key).is_some_and(|mailbox| {
                 mailbox.creator.is_some_and(is_gone)
                     && mailbox.queue.is_empty()
                     && mailbox.leased.is_empty()
+                    && key.locale != "inbox"
                     && mailbox.binder.is_none()
                     && mailbox.reserved.is_none()
                     && !mailbox.kept
@@ -188,6 +197,12 @@ impl Model {
                 unused.push(key);
             }
         }
+        self.forget_steering(who);
+        self.forget_waves(who);
+        // What it had held for a human is spent (§2.3).
+        let own = self.record.held.iter_mut().filter(|held| held.actor == who && held.outcome.is_none());
+        own.for_each(|held| held.outcome = Some("APPROVAL_REQUIRED"));
+        self.windows.iter_mut().filter(|window| window.minter == who).for_each(|window| window.over = true);
         for at in 0..self.asked.len() {
             if self.asked.get(at).is_some_and(|asked| asked.who == who) {
                 self.drop_asked(at, "detached", "detached");

@@ -45,7 +45,7 @@ impl Model {
             }
             return Got::Refused(Reason::RateLimited);
         }
-        if self.holds_back(&msg.body.text) {
+        if self.holds_back(&msg.body.text) || msg.parts.iter().any(|part| self.holds_back(part)) {
             self.books.held += 1;
             return Got::Held(msg);
         }
@@ -56,6 +56,9 @@ impl Model {
             return Got::Refused(Reason::RateLimited);
         }
         self.count(Act::Recv);
+        if let Some(at) = msg.request {
+            self.note_receiver(at, who);
+        }
         let now = self.now;
         let Some(mailbox) = self.boxes.get_mut(key) else { return Got::Empty };
         if let Some(lease) = lease {
@@ -80,6 +83,11 @@ impl Model {
 
     pub(crate) fn try_recv(&mut self, who: Who, key: &Key, lease: Option<u64>) -> Got {
         let act = if lease.is_some() { Act::RecvLeased } else { Act::Recv };
+        self.attempt(act, who, key, lease)
+    }
+
+    /// One attempt, by one of the acts that receive.
+    pub(super) fn attempt(&mut self, act: Act, who: Who, key: &Key, lease: Option<u64>) -> Got {
         if let Err(reason) = self.admit(act, who, Some(key), None) {
             return Got::Refused(reason);
         }
@@ -104,6 +112,9 @@ impl Model {
         let (who, key) = (wait.who, wait.key.clone());
         if let Some(end) = self.end_of(wait) {
             return Got::End(end);
+        }
+        if let Err(reason) = self.audit_says() {
+            return Got::Refused(reason);
         }
         if self.is_over(wait) {
             return Got::Refused(Reason::Misroute);

@@ -2,7 +2,7 @@
 
 use fak_abi::Reason;
 
-use super::channels::{Asked, Got, Key, Msg};
+use super::channels::{Asked, Got, Key, Msg, Own};
 use super::host::Act;
 use super::{Body, Model, Who};
 
@@ -14,14 +14,34 @@ impl Model {
         key: &Key,
         body: &Body,
         deadline: Option<u64>,
+        blocking: bool,
     ) -> Result<usize, Reason> {
+        let awaited = if blocking { Some(self.receiver_of(key)) } else { None };
+        // Folded first, so that what a rung refuses is refused by that rung.
+        if let Some(Some(to)) = awaited
+            && self.closes_ring(who, to)
+        {
+            return Err(self
+                .admit(Act::Request, who, Some(key), Some(body))
+                .err()
+                .unwrap_or(Reason::LeaseHeld));
+        }
         self.place(Act::Request, who, key, body, deadline, None)?;
         let at = self.asked.len();
         let (key, answer) = (key.clone(), None);
         if let Some(msg) = self.boxes.get_mut(&key).and_then(|mailbox| mailbox.queue.last_mut()) {
             msg.request = Some(at);
         }
-        self.asked.push(Asked { who, key, deadline, answered: false, answer, taken: false, end: None });
+        self.asked.push(Asked {
+            who,
+            key,
+            deadline,
+            answered: false,
+            answer,
+            taken: false,
+            end: None,
+            blocking: awaited,
+        });
         Ok(at)
     }
 
@@ -42,10 +62,11 @@ impl Model {
         self.placed += 1;
         self.books.sent += 1;
         let order = self.placed;
-        let msg = Msg { order, from: who, body: sent, expires: None, returns: 0, request: None };
+        let msg = Msg { order, from: who, body: sent, ..Msg::default() };
         let late = asked.end.is_some() || asked.deadline.is_some_and(|at| self.now >= at);
         if let Some(asked) = self.asked.get_mut(at) {
             asked.answered = true;
+            asked.blocking = None;
             if !late {
                 asked.answer = Some(msg.clone());
             }
@@ -71,7 +92,7 @@ impl Model {
             }
             if asked.deadline.is_some_and(|at| self.now >= at) {
                 if let Some(asked) = self.asked.get_mut(at) {
-                    asked.end = Some("timeout");
+                    (asked.end, asked.blocking) = (Some("timeout"), None);
                 }
                 return Got::End("timeout");
             }
@@ -93,10 +114,45 @@ impl Model {
         Got::Message(msg)
     }
 
+    /// Who alone can receive at a key, if anybody (§4.7).
+    fn receiver_of(&self, key: &Key) -> Option<Who> {
+        match self.owner_of(key) {
+            Own::Session(who) | Own::Reserved(who) => Some(who),
+            _ => self.boxes.get(key).and_then(|mailbox| mailbox.binder),
+        }
+    }
+
+    /// §4.7: whether `from`, waiting for `to`, would close a ring of those who wait.
+    fn closes_ring(&self, from: Who, to: Who) -> bool {
+        let (mut reached, mut before) = (vec![to], 0);
+        while reached.len() > before {
+            before = reached.len();
+            for asked in &self.asked {
+                if let Some(Some(next)) = asked.blocking
+                    && reached.contains(&asked.who)
+                    && !reached.contains(&next)
+                {
+                    reached.push(next);
+                }
+            }
+        }
+        reached.contains(&from)
+    }
+
+    /// A request was received: from here on its requester waits for that receiver.
+    pub(super) fn note_receiver(&mut self, at: usize, receiver: Who) {
+        if let Some(asked) = self.asked.get_mut(at)
+            && let Some(awaited) = &mut asked.blocking
+        {
+            *awaited = Some(receiver);
+        }
+    }
+
     /// Nobody waits for an answer any more.
     pub(crate) fn drop_asked(&mut self, at: usize, end: &'static str, cause: &'static str) {
         let Some(asked) = self.asked.get_mut(at) else { return };
         asked.end.get_or_insert(end);
+        asked.blocking = None;
         let late = asked.answer.take();
         self.bury(late, cause);
     }

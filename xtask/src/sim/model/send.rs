@@ -59,10 +59,13 @@ impl Model {
         // What was published counts once, however many copies of it are queued.
         let copies = self.subs.iter().flat_map(|sub| &sub.queue);
         let issues: BTreeMap<_, _> = copies.map(|msg| (msg.order, msg)).collect();
-        all.chain(issues.into_values())
+        let queued: u64 = all
+            .chain(issues.into_values())
             .filter(|msg| msg.from == who)
             .map(|msg| msg.body.text.len() as u64)
-            .sum()
+            .sum();
+        let promised = self.boxes.values().flat_map(|mailbox| &mailbox.promised).chain(&self.orphans);
+        queued + promised.filter(|(_, to, _)| *to == who).map(|(.., bytes)| bytes).sum::<u64>()
     }
 
     /// Rows 8 and 10 of §4.3; what has had its time takes no place and none of its sender's bytes, wherever it is.
@@ -83,9 +86,10 @@ impl Model {
         }
         let capacity = self.setup.capacity;
         let share = if capacity >= 64 { capacity * 3 / 4 } else { capacity };
-        let own = mailbox.all().filter(|msg| msg.from == who).count();
+        let promised = mailbox.promised.iter().filter(|(_, to, _)| *to == who).count();
+        let own = mailbox.all().filter(|msg| msg.from == who).count() + promised;
         let bytes = self.queued_of(who) + body.text.len() as u64;
-        if mailbox.all().count() >= capacity || own >= share || bytes > self.setup.queued_bytes {
+        if mailbox.taken() >= capacity || own >= share || bytes > self.setup.queued_bytes {
             return Err(Reason::RateLimited);
         }
         Ok(())
@@ -141,7 +145,7 @@ impl Model {
         self.count(Act::Send);
         self.placed += 1;
         let order = self.placed;
-        let msg = Msg { order, from: who, body: sent, expires, returns: 0, request: None };
+        let msg = Msg { order, from: who, body: sent, expires, ..Msg::default() };
         if let Some(mailbox) = self.boxes.get_mut(key) {
             mailbox.queue.push(msg);
         }

@@ -28,12 +28,24 @@ impl Model {
             return Err(Reason::RateLimited);
         }
         self.count(Act::Publish);
+        Ok(self.spread(who, key, sent, |_, _| true))
+    }
+
+    /// The copies of an act that was allowed, to those whom `wanted` names besides.
+    pub(super) fn spread(
+        &mut self,
+        who: Who,
+        key: &Key,
+        sent: Body,
+        wanted: impl Fn(&Self, Who) -> bool,
+    ) -> Receipt {
         let mut receipt = Receipt::default();
-        let Some(list) = self.topics.get(key).cloned() else { return Ok(receipt) };
+        let Some(list) = self.topics.get(key).cloned() else { return receipt };
         self.placed += 1;
-        let msg = Msg { order: self.placed, from: who, body: sent, expires: None, returns: 0, request: None };
+        let msg = Msg { order: self.placed, from: who, body: sent, ..Msg::default() };
         for at in list {
-            let flows = self.subs.get(at).is_some_and(|sub| self.would_flow(&msg.body, sub.who));
+            let to = self.subs.get(at).map(|sub| sub.who);
+            let flows = to.is_some_and(|to| self.would_flow(&msg.body, to) && wanted(self, to));
             let Some(sub) = self.subs.get_mut(at) else { continue };
             if !flows {
                 receipt.skipped += 1;
@@ -48,7 +60,7 @@ impl Model {
         self.books.sent += receipt.fanout + receipt.dropped;
         self.books.dropped += receipt.dropped;
         self.books.skipped += receipt.skipped;
-        Ok(receipt)
+        receipt
     }
 
     pub(crate) fn subscribe(&mut self, who: Who, key: &Key) -> Result<usize, Reason> {
@@ -143,6 +155,9 @@ impl Model {
     pub(crate) fn poll_sub(&mut self, wait: &mut Wait, others_waiting: usize) -> (Got, u64) {
         if let Some(end) = self.end_of(wait) {
             return (Got::End(end), 0);
+        }
+        if let Err(reason) = self.audit_says() {
+            return (Got::Refused(reason), 0);
         }
         if self.is_over(wait) {
             return (Got::Refused(Reason::Misroute), 0);

@@ -6,18 +6,24 @@ pub(crate) mod task;
 use std::sync::Arc;
 
 use fak_a2achan::{
-    Addressing, Binding, Bus, BusConfig, Endpoint, LeasedMessage, Limits, Message, PendingReply, Subscription,
+    Addressing, Binding, Bus, BusConfig, Correction, Endpoint, LeasedMessage, Limits, Message, PendingReply,
+    Subscription,
 };
 use fak_abi::{Capability, Id, PrincipalSpec, Ref};
-use fak_adjudicate::{AuditLog, AuditOptions, Kernel, ManualClock, Policy, PolicyRung, Rank};
+use fak_adjudicate::{Audit, AuditLog, AuditOptions, Kernel, ManualClock, Policy, PolicyRung, Rank};
 
-use fak_comm::{LaneArbiter, Lease};
-use fak_sharedtask::{Domain, Rules, Space, SpaceConfig, StoreConfig, TaskStore};
+use fak_comm::{Barrier, Comm, Communicator, Group, GroupSpec, LaneArbiter, Lease, Member, PendingDelivery};
+use fak_sharedtask::{
+    ApprovalRule, Bounds, CellWatch, Domain, Patch, Rules, Space, SpaceConfig, StoreConfig, TaskStore,
+    TaskWatch,
+};
 
-use self::rungs::{Admitter, Fickle, Leak, Meter, Oracle, State, Watcher};
+use self::rungs::{Admitter, Disk, Fickle, Leak, Meter, Oracle, State, Watcher};
 use self::task::Task;
 use super::fault::Fault;
 use super::model::host::{FICKLE, POLICIES};
+use super::model::watch::{BACKLOG, LAG};
+use super::model::waves::{GROUPS, PARENT};
 use super::model::{Agent, Cap};
 use super::setup::Setup;
 
@@ -34,7 +40,7 @@ pub(crate) struct World {
     pub(crate) clock: ManualClock,
     pub(crate) state: Arc<State>,
     pub(crate) policy: Option<Arc<PolicyRung>>,
-    pub(crate) audit: AuditLog<Vec<u8>>,
+    pub(crate) audit: AuditLog<Disk>,
     pub(crate) leak: Arc<Leak>,
     /// One for each attachment, as in the model.
     pub(crate) agents: Vec<Endpoint>,
@@ -52,6 +58,21 @@ pub(crate) struct World {
     pub(crate) arbiter: Arc<LaneArbiter>,
     /// Every token that was ever granted.
     pub(crate) tokens: Vec<Lease>,
+    /// The kernel's half of the audit log.
+    pub(crate) queue: Arc<Audit>,
+    /// One for each correction of the model, and each window.
+    pub(crate) corrections: Vec<Correction>,
+    pub(crate) windows: Vec<Id>,
+    pub(crate) comm: Arc<Comm>,
+    /// One for each group of the model, and each barrier.
+    pub(crate) groups: Vec<Communicator>,
+    pub(crate) barriers: Vec<Barrier>,
+    /// Hand-overs that are neither completed nor withdrawn, by the model's number.
+    pub(crate) pending: Vec<(usize, PendingDelivery)>,
+    /// One for each held patch of the model, and each watch.
+    pub(crate) held: Vec<(Patch, String)>,
+    pub(crate) task_watches: Vec<Option<TaskWatch>>,
+    pub(crate) cell_watches: Vec<Option<CellWatch>>,
 }
 
 /// A binding, with what the model knows it by.
@@ -92,11 +113,17 @@ impl World {
             ..BusConfig::default()
         };
         let bus = Bus::new(config).map_err(broken)?;
-        let space = Space::new(SpaceConfig::default());
+        let space = Space::new(SpaceConfig { backlog: BACKLOG, ..SpaceConfig::default() });
+        let approval = if setup.approval {
+            vec![ApprovalRule::Path("/title".to_owned()), ApprovalRule::Scope(fak_abi::ShareScope::Tenant)]
+        } else {
+            Vec::new()
+        };
         let domain = |id: &str| Id::new(id).map(Some).map_err(broken);
         let store = TaskStore::new(StoreConfig {
             domain: Domain { fleet: domain("f0")?, tenant: domain("t0")? },
-            rules: Rules { max_scope: fak_abi::ShareScope::Tenant, ..Rules::default() },
+            rules: Rules { max_scope: fak_abi::ShareScope::Tenant, approval, ..Rules::default() },
+            bounds: Bounds { lag: LAG, ..Bounds::default() },
             ..StoreConfig::default()
         });
         let arbiter = Arc::new(LaneArbiter::new(LANES.parse().map_err(broken)?));
@@ -106,14 +133,18 @@ impl World {
         let leak = Arc::new(Leak::default());
         let slots = std::num::NonZeroUsize::new(setup.audit).ok_or_else(|| broken("no audit slots"))?;
         let options = AuditOptions { capacity: slots, share: None };
-        let (audit, log, _) = AuditLog::open(&b""[..], Vec::new(), start, options).map_err(broken)?;
+        let disk = Disk { bytes: Vec::new(), state: Arc::clone(&state) };
+        let (audit, log, _) = AuditLog::open(&b""[..], disk, start, options).map_err(broken)?;
+        let queue = Arc::new(audit);
+        let comm = Arc::new(Comm::new());
         let mut builder = Kernel::builder()
             .time(Arc::new(clock.clone()))
             .driver(bus.driver())
             .driver(space.driver())
             .driver(store.driver())
             .driver(Arc::clone(&arbiter) as _)
-            .audit(Arc::new(audit))
+            .driver(Arc::clone(&comm) as _)
+            .audit(Arc::clone(&queue) as _)
             .emitter(Watcher { leak: Arc::clone(&leak), state: Arc::clone(&state) })
             .witness(Oracle)
             .admitter(Rank(0), Arc::new(Admitter(Arc::clone(&state))));
@@ -132,7 +163,25 @@ impl World {
         if setup.metered {
             builder = builder.rung(Rank(20), Arc::new(Meter(Arc::clone(&state))));
         }
+        let groups = GROUPS.iter().enumerate().map(|(at, (name, members))| {
+            let id = |text: &str| Id::new(text).map_err(broken);
+            let members = members.iter().map(|member| id(member).map(Member::new));
+            let spec = GroupSpec::new(id(name)?, members.collect::<Result<_, _>>()?);
+            let spec = if at == 0 { spec.under(id(PARENT)?) } else { spec };
+            Ok(comm.open(Group::new(spec).map_err(broken)?))
+        });
+        let groups = groups.collect::<Result<Vec<_>, Fault>>()?;
         Ok(Self {
+            queue,
+            corrections: Vec::new(),
+            windows: Vec::new(),
+            groups,
+            comm,
+            barriers: Vec::new(),
+            pending: Vec::new(),
+            held: Vec::new(),
+            task_watches: Vec::new(),
+            cell_watches: Vec::new(),
             kernel: builder.build().map_err(broken)?,
             bus,
             clock,
@@ -186,5 +235,7 @@ const fn capability(cap: Cap) -> Capability {
         Cap::Approve => Capability::SharedtaskApprove,
         Cap::Lane => Capability::LaneLease,
         Cap::Collective => Capability::CommCollective,
+        Cap::PoolWrite => Capability::PoolWrite,
+        Cap::PoolRead => Capability::PoolRead,
     }
 }

@@ -2,6 +2,7 @@
 //! observer that looks for bodies where none may be.
 
 use std::fmt::Write as _;
+use std::io::{self, Write};
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -9,6 +10,8 @@ use fak_abi::{
     Adjudicator, Claim, Desk, Emitter, Event, EventKinds, Id, Opinion, Reason, Ref, ResultAdmitter, RungName,
     Site, Testimony, ToolCall, ToolScope, WitnessResolver,
 };
+
+use fak_adjudicate::AuditSink;
 
 use crate::sim::model::host::{Door, FICKLE, Mood};
 use crate::sim::{MARK, PANIC, TRANSFORMED};
@@ -20,6 +23,8 @@ pub(crate) struct State {
     pub(crate) door: AtomicU8,
     pub(crate) sends: AtomicU32,
     pub(crate) recvs: AtomicU32,
+    /// The audit log cannot be written.
+    pub(crate) disk_full: AtomicBool,
     /// The observer panics.
     pub(crate) shaky: AtomicBool,
 }
@@ -142,6 +147,44 @@ impl ResultAdmitter for Admitter {
             Door::Deny => Opinion::deny(Reason::PolicyBlock, Site::new("door/deny")),
             Door::Panic => fall_over(),
         }
+    }
+}
+
+/// Where the audit log goes: memory that is sometimes full in the middle of a line.
+pub(crate) struct Disk {
+    pub(crate) bytes: Vec<u8>,
+    pub(crate) state: Arc<State>,
+}
+
+impl Write for Disk {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if !self.state.disk_full.load(Ordering::Relaxed) {
+            self.bytes.extend_from_slice(bytes);
+            return Ok(bytes.len());
+        }
+        // The first half of a line still fits.
+        let part =
+            if self.bytes.last() == Some(&b'\n') || self.bytes.is_empty() { bytes.len() / 2 } else { 0 };
+        if part == 0 {
+            return Err(io::ErrorKind::StorageFull.into());
+        }
+        self.bytes.extend(bytes.iter().take(part));
+        Ok(part)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl AuditSink for Disk {
+    fn length(&mut self) -> io::Result<u64> {
+        Ok(self.bytes.len() as u64)
+    }
+
+    fn truncate(&mut self, length: u64) -> io::Result<()> {
+        self.bytes.truncate(usize::try_from(length).unwrap_or(usize::MAX));
+        Ok(())
     }
 }
 

@@ -7,7 +7,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, Wake, Waker};
 
 use fak_a2achan::{Delivery, LeasedMessage, Subscription};
-use fak_abi::Cancel;
+use fak_abi::{Cancel, Outcome, Verdict};
+use fak_comm::BarrierReport;
+use fak_sharedtask::{TaskWatch, Watched};
 
 use crate::sim::model::Wait;
 
@@ -16,6 +18,9 @@ pub(crate) enum Done {
     Recv(Delivery),
     Leased(Delivery<LeasedMessage>),
     Sub(Box<Subscription>, Delivery),
+    Sent(Verdict),
+    Barrier(Outcome<BarrierReport>),
+    Watched(Box<TaskWatch>, Outcome<Watched>),
 }
 
 /// Says that its future was woken.
