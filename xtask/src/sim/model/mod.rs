@@ -62,6 +62,8 @@ pub(crate) struct Model {
     pub(crate) windows: Vec<windows::Window>,
     pub(crate) barriers: Vec<waves::Barrier>,
     pub(crate) pending: Vec<waves::Pending>,
+    /// Promises of inboxes that are no more: they count for their senders still.
+    pub(crate) orphans: Vec<(usize, Who, u64)>,
     pub(crate) task_watches: Vec<watch::TaskWatching>,
     pub(crate) cell_watches: Vec<watch::CellWatching>,
 }
@@ -106,6 +108,7 @@ impl Model {
             windows: Vec::new(),
             barriers: Vec::new(),
             pending: Vec::new(),
+            orphans: Vec::new(),
             task_watches: Vec::new(),
             cell_watches: Vec::new(),
             cells: Vec::new(),

@@ -175,6 +175,9 @@ impl Model {
                 self.purge_all(&key, "detached");
             }
             if key.locale == "inbox" && bound {
+                // What was promised there is lost, but its sender holds on to it.
+                let lost = self.boxes.get_mut(&key).map(|inbox| std::mem::take(&mut inbox.promised));
+                self.orphans.extend(lost.unwrap_or_default());
                 self.forget_box(&key);
                 continue;
             }

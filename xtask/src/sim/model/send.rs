@@ -52,7 +52,7 @@ impl Model {
     pub(super) fn queued_of(&self, who: Who) -> u64 {
         let all = self.boxes.values().flat_map(Box::all);
         let queued: u64 = all.filter(|msg| msg.from == who).map(|msg| msg.body.text.len() as u64).sum();
-        let promised = self.boxes.values().flat_map(|mailbox| &mailbox.promised);
+        let promised = self.boxes.values().flat_map(|mailbox| &mailbox.promised).chain(&self.orphans);
         queued + promised.filter(|(_, to, _)| *to == who).map(|(.., bytes)| bytes).sum::<u64>()
     }
 
