@@ -81,6 +81,7 @@ impl Sim {
             ensure!(!self.real.bus.open(&real), "§4.9: {key:?} is for one act alone and was opened");
             return Ok(());
         }
+        self.model.known.insert(key.clone());
         let is_new = !self.model.boxes.contains_key(&key);
         let opened = self.real.bus.open(&real);
         ensure!(opened == is_new, "opening {key:?} says new: {opened}");

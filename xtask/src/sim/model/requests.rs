@@ -127,7 +127,7 @@ impl Model {
         let (mut reached, mut before) = (vec![to], 0);
         while reached.len() > before {
             before = reached.len();
-            for asked in &self.asked {
+            for asked in self.asked.iter().filter(|asked| !self.is_past(asked)) {
                 if let Some(Some(next)) = asked.blocking
                     && reached.contains(&asked.who)
                     && !reached.contains(&next)
@@ -137,6 +137,21 @@ impl Model {
             }
         }
         reached.contains(&from)
+    }
+
+    /// Its deadline has passed, or its requester is gone: it waits for nobody.
+    fn is_past(&self, asked: &Asked) -> bool {
+        let gone = self.agent(asked.who).is_none_or(|agent| !agent.live);
+        gone || asked.deadline.is_some_and(|at| self.now >= at)
+    }
+
+    /// §4.7: whether a request's being received by `receiver` would close a ring.
+    pub(super) fn receipt_closes_ring(&self, at: usize, receiver: Who) -> bool {
+        let Some(asked) = self.asked.get(at).filter(|asked| !self.is_past(asked)) else { return false };
+        match asked.blocking {
+            None => false,
+            Some(known) => known != Some(receiver) && self.closes_ring(asked.who, receiver),
+        }
     }
 
     /// A request was received: from here on its requester waits for that receiver.

@@ -133,7 +133,8 @@ impl Model {
         if status.worker != id || bodies.is_empty() {
             return Err(Reason::TrustViolation);
         }
-        if !self.has_credit(Act::Status) {
+        let bytes = |body: &Body| changed.as_ref().unwrap_or(body).text.len() as u64;
+        if !self.may_publish(who, &key, bodies.iter().map(bytes).sum()) || !self.has_credit(Act::Status) {
             return Err(Reason::RateLimited);
         }
         let last = self.statuses.iter().find(|other| other.who == who).map(|other| other.seq);

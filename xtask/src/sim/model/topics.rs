@@ -16,19 +16,24 @@ impl Model {
         if matches!(self.owner_of(key), Own::OneActOnly(_)) {
             return Err(Reason::TrustViolation);
         }
-        // §4.12: the body counts once, wherever anybody subscribes.
-        let fits = |model: &Self| model.queued_of(who) + sent.text.len() as u64 <= model.setup.queued_bytes;
-        if self.topics.contains_key(key) && !fits(self) {
-            self.sweep();
-            if !fits(self) {
-                return Err(Reason::RateLimited);
-            }
+        if !self.may_publish(who, key, sent.text.len() as u64) {
+            return Err(Reason::RateLimited);
         }
         if !self.has_credit(Act::Publish) {
             return Err(Reason::RateLimited);
         }
         self.count(Act::Publish);
         Ok(self.spread(who, key, sent, |_, _| true))
+    }
+
+    /// §4.12: a body counts once, wherever anybody subscribes.
+    pub(super) fn may_publish(&mut self, who: Who, key: &Key, bytes: u64) -> bool {
+        let fits = |model: &Self| model.queued_of(who) + bytes <= model.setup.queued_bytes;
+        if !self.topics.contains_key(key) || fits(self) {
+            return true;
+        }
+        self.sweep();
+        fits(self)
     }
 
     /// The copies of an act that was allowed, to those whom `wanted` names besides.
