@@ -102,14 +102,19 @@ impl Endpoint {
                 }
                 let mailbox = mailbox?;
                 let senders = mailbox.senders_to(self.me(), core.now())?;
-                let linked =
-                    |from: &Arc<Principal>| !others(from) || self.agent().gate().may_hand(from, self.me());
                 if senders.is_empty() {
-                    refused(Reason::TrustViolation, sites::ONLY_OTHERS)
-                } else if self.has_edges() && !mailbox.is_private() && !senders.iter().any(linked) {
-                    refused(Reason::PolicyBlock, sites::NO_EDGE)
-                } else {
-                    None
+                    return refused(Reason::TrustViolation, sites::ONLY_OTHERS);
+                }
+                let asks = self.has_edges() && !mailbox.is_private();
+                let is_linked = |from: &Arc<Principal>| {
+                    !asks || !others(from) || self.agent().gate().may_hand(from, self.me())
+                };
+                match senders.iter().find(|(from, _)| is_linked(from)) {
+                    None => refused(Reason::PolicyBlock, sites::NO_EDGE),
+                    Some((_, Some(answer))) if core.closes_ring(answer, self.me()) => {
+                        refused(Reason::LeaseHeld, sites::RING)
+                    }
+                    Some(_) => None,
                 }
             }
             Act::Unbind => {

@@ -320,3 +320,23 @@ proptest! {
         }
     }
 }
+
+/// §3.9: a value may take all of a share and all of the pool, and not a byte more; a share is three quarters unless it is said.
+#[test]
+fn a_value_may_be_as_large_as_the_share() {
+    const COST: usize = 512; // of one value with one entry, besides its bytes
+    for (bytes, share, most) in [(4_096, 1_000, 1_000), (1_000, 4_096, 1_000), (1_000, 0, 750)] {
+        let (kernel, pool) = world(options(bytes, share));
+        let alpha = attach(&kernel, "alpha");
+        assert!(pool.is_empty());
+        let sized = |len: usize| alpha.mint(vec![b'x'; len]);
+        assert_eq!(refusal(&pool.put(&alpha, &sized(most - COST + 1))), ("OVERSIZE", "pool/size"));
+        assert!(pool.is_empty());
+        let _kept = put(&pool, &alpha, &sized(most - COST));
+        assert_eq!(
+            (pool.len(), pool.is_empty(), pool.bytes()),
+            (1, false, most),
+            "{bytes} bytes, {share} each"
+        );
+    }
+}
