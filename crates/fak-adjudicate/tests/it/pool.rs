@@ -340,3 +340,19 @@ fn a_value_may_be_as_large_as_the_share() {
         );
     }
 }
+
+/// §3.9: who is above its share makes room from its own, however long another's has lain; who is within it takes the place of the
+/// least recently used, whosever it is.
+#[test]
+fn whose_value_makes_room() {
+    let there = |pool: &Pool, of: &AgentHandle, n: u8| pool.get(of, Digest::of(&[n; 1000])).is_allow();
+    for (bytes, share, own) in [(8_000, 3_100, true), (4_600, 4_600, false)] {
+        let (kernel, pool) = world(options(bytes, share));
+        let (alpha, bravo) = (attach(&kernel, "alpha"), attach(&kernel, "bravo"));
+        let keep = |of: &AgentHandle, n: u8| drop(put(&pool, of, &of.mint(vec![n; 1000])));
+        keep(&bravo, 9);
+        (1..=3).for_each(|n| keep(&alpha, n));
+        assert_eq!((there(&pool, &bravo, 9), there(&pool, &alpha, 1)), (own, !own));
+        assert!(there(&pool, &alpha, 2) && there(&pool, &alpha, 3));
+    }
+}
