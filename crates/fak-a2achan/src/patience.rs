@@ -43,6 +43,8 @@ impl<'a> Wait<'a> {
     fn poll(&mut self, cx: &Context<'_>) -> Room {
         let Self { endpoint, mailbox, deadline, state } = self;
         let Some(account) = endpoint.account() else { return Room::Try };
+        // What has had its time takes no room, whether or not anybody has looked.
+        endpoint.core().sweep(mailbox);
         if !endpoint.me().is_attached() || mailbox.has_space_or(state, account, cx.waker()) {
             return Room::Try;
         }
@@ -54,8 +56,9 @@ impl<'a> Wait<'a> {
             return Room::Try;
         }
         // Anew at each poll: the task that waits may have changed since the last.
-        if let (Some(deadline), Some(link)) = (*deadline, endpoint.core().link()) {
-            state.timer = Some(link.timer().wake_at(deadline, cx.waker().clone()));
+        let next = deadline.iter().copied().chain(mailbox.next_expiry()).min();
+        if let (Some(next), Some(link)) = (next, endpoint.core().link()) {
+            state.timer = Some(link.timer().wake_at(next, cx.waker().clone()));
         }
         Room::Wait
     }

@@ -166,10 +166,11 @@ impl Endpoint {
 
     /// Sends; the verdict and the message's number (0 if there is none).
     pub(crate) fn dispatch(&self, mut out: Outgoing<'_>, mut at_hand: AtHand<'_>) -> (Verdict, u64) {
+        let attached = self.me().is_attached();
         for _ in 0..ATTEMPTS {
             match self.attempt(&mut out, at_hand) {
                 Placing::Done(verdict, seq) => {
-                    if !self.me().is_attached() {
+                    if attached && !self.me().is_attached() {
                         // A detach came between: what was made for this may be of no use to anybody.
                         self.core().tidy(out.key);
                     }

@@ -140,9 +140,10 @@ const TASK_NEW: &str = "\
 A record:
   {\"schema\": \"fak.shared-task.v1\", \"task_id\": \"task_notes\", \"state\": \"working\",
    \"title\": \"Release notes\", \"artifacts\": [], \"notes\": [], \"open_decisions\": [],
-   \"body_ref\": {\"kind\": \"cas\", \"digest\": \"sha256:…\", \"bytes\": 5,
-     \"taint\": \"tainted\", \"scope\": \"fleet\", \"durability\": \"session\"},
+   \"body_ref\": {\"text\": \"what has to be in them\"},
    \"updated_by\": {\"kind\": \"agent\", \"id\": \"planner\"}, \"updated_at\": \"2026-01-01T00:00:00Z\"}
+
+A body_ref has a digest and a length; {\"text\": …} stands for those of the text.
 
 Example:
   fak task new record.json --journal task.journal.json

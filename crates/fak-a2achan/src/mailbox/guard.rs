@@ -89,6 +89,16 @@ impl<L: Locks> Mailbox<L> {
         purge
     }
 
+    /// When the next of what is queued has had its time. Linear in what is queued, if any of it has one.
+    pub(crate) fn next_expiry(&self) -> Option<Timestamp> {
+        if !self.is_timed() {
+            return None;
+        }
+        let out = self.output.lock.lock();
+        let input = self.input.lock();
+        out.queue.iter().chain(&input.queue).filter_map(Entry::expires).min()
+    }
+
     /// Binds it to `who`. What `who` may not read is purged.
     pub(crate) fn bind(&self, who: &Arc<Principal>) -> (Bind, Purge) {
         let mut purge = Purge::default();

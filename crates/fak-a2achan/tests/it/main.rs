@@ -6,6 +6,7 @@ mod alloc;
 mod bind;
 mod books;
 mod correction;
+mod drops;
 mod fanout;
 mod floor;
 mod group;

@@ -142,6 +142,28 @@ fn what_has_had_its_time_takes_none_of_its_senders_bytes() {
     }
 }
 
+/// §4.3, §4.10: whoever waits for room is woken when what takes it has had its time.
+#[test]
+fn a_wait_for_room_ends_when_what_is_in_the_way_expires() {
+    let world = World::with(BusConfig { capacity: 1, ..BusConfig::default() }, |builder| builder);
+    let alpha = world.agent("alpha");
+    let at = key("in_kernel:w");
+    let options = SendOptions { ttl: Some(Duration::from_millis(5)), ..SendOptions::default() };
+    allowed(&alpha.send_with(&at, &shared(&alpha, "short"), &options));
+    let body = shared(&alpha, "next");
+    let until = world.bus_now().after(Duration::from_millis(9));
+    let mut patient = Hand::new(alpha.send_wait(&at, &body, None));
+    let mut hasty = Hand::new(alpha.send_wait(&at, &body, Some(until)));
+    patient.pending();
+    hasty.pending();
+    world.clock.advance(Duration::from_millis(5));
+    assert_eq!((patient.wakes(), hasty.wakes()), (1, 1));
+    allowed(&patient.ready());
+    hasty.pending();
+    world.clock.advance(Duration::from_millis(4));
+    denied(&hasty.ready(), Reason::RateLimited, "a2achan/full");
+}
+
 /// §2.5, §4.2: what a deadline or a cancellation ends, and what a time to live does.
 #[test]
 fn time_to_live_and_deadlines() {

@@ -104,8 +104,6 @@ pub(crate) struct Sub {
     pub(crate) open: bool,
     /// Why it ended.
     pub(crate) end: &'static str,
-    /// Its oldest copy was taken and put back by a rung that counts: it waits beside the inbox, whose slot is free.
-    pub(crate) returned: bool,
 }
 
 /// A receive that waits, at a mailbox or a subscription.

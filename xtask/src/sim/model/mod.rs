@@ -18,7 +18,7 @@ pub(crate) mod watch;
 pub(crate) mod waves;
 mod windows;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::setup::Setup;
 pub(crate) use cast::{Agent, Body, Cap, Scope, Who};
@@ -35,6 +35,8 @@ pub(crate) struct Model {
     pub(crate) marks: u64,
     pub(crate) boxes: BTreeMap<Key, Mailbox>,
     pub(crate) topics: BTreeMap<Key, Vec<usize>>,
+    /// What was bound, or an attached agent's own, ever (§4.3 row 9).
+    pub(crate) known: BTreeSet<Key>,
     pub(crate) subs: Vec<Sub>,
     pub(crate) closed: bool,
     /// How many messages were ever placed: a message's order.
@@ -62,6 +64,8 @@ pub(crate) struct Model {
     pub(crate) windows: Vec<windows::Window>,
     pub(crate) barriers: Vec<waves::Barrier>,
     pub(crate) pending: Vec<waves::Pending>,
+    /// Promises of inboxes that are no more: they count for their senders still.
+    pub(crate) orphans: Vec<(usize, Who, u64)>,
     pub(crate) task_watches: Vec<watch::TaskWatching>,
     pub(crate) cell_watches: Vec<watch::CellWatching>,
 }
@@ -89,6 +93,7 @@ impl Model {
             marks: 0,
             boxes: BTreeMap::new(),
             topics: BTreeMap::new(),
+            known: BTreeSet::new(),
             subs: Vec::new(),
             closed: false,
             placed: 0,
@@ -106,6 +111,7 @@ impl Model {
             windows: Vec::new(),
             barriers: Vec::new(),
             pending: Vec::new(),
+            orphans: Vec::new(),
             task_watches: Vec::new(),
             cell_watches: Vec::new(),
             cells: Vec::new(),

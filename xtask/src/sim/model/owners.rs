@@ -46,6 +46,7 @@ impl Model {
             return Err(Reason::TrustViolation);
         }
         self.count(Act::Bind);
+        self.known.insert(key.clone());
         self.bindings += 1;
         let number = self.bindings;
         if let Some(mailbox) = self.boxes.get_mut(key) {
@@ -121,6 +122,7 @@ impl Model {
         let session = named("session", &agent.trace);
         let own = [named("in_kernel", &agent.id), named("window", &agent.id)];
         for (key, binds) in own.iter().map(|key| (key, false)).chain([(&session, true)]) {
+            self.known.insert(key.clone());
             self.bindings += 1;
             let number = self.bindings;
             if let Some(mailbox) = self.boxes.get_mut(key) {
@@ -175,11 +177,15 @@ impl Model {
                 self.purge_all(&key, "detached");
             }
             if key.locale == "inbox" && bound {
+                // What was promised there is lost, but its sender holds on to it.
+                let lost = self.boxes.get_mut(&key).map(|inbox| std::mem::take(&mut inbox.promised));
+                self.orphans.extend(lost.unwrap_or_default());
                 self.forget_box(&key);
                 continue;
             }
+            let is_gone = |who: Who| self.agent(who).is_some_and(|agent| !agent.live);
             let idle = self.boxes.get(&key).is_some_and(|mailbox| {
-                mailbox.creator == Some(who)
+                mailbox.creator.is_some_and(is_gone)
                     && mailbox.queue.is_empty()
                     && mailbox.leased.is_empty()
                     && key.locale != "inbox"

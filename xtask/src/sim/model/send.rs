@@ -1,5 +1,7 @@
 //! Sending, and what has a place where (§4.3, §4.10, §4.12, §4.13).
 
+use std::collections::BTreeMap;
+
 use fak_abi::Reason;
 
 use super::channels::{Box, Key, Letter, Msg, Own};
@@ -8,7 +10,10 @@ use super::{Body, Model, Who};
 
 impl Model {
     pub(super) fn is_known(&self, key: &Key) -> bool {
-        self.boxes.contains_key(key) || self.topics.contains_key(key) || self.owner_of(key) != Own::Nobody
+        self.known.contains(key)
+            || self.boxes.contains_key(key)
+            || self.topics.contains_key(key)
+            || self.owner_of(key) != Own::Nobody
     }
 
     pub(crate) fn make_box(&mut self, key: &Key, creator: Option<Who>) {
@@ -51,8 +56,15 @@ impl Model {
 
     pub(super) fn queued_of(&self, who: Who) -> u64 {
         let all = self.boxes.values().flat_map(Box::all);
-        let queued: u64 = all.filter(|msg| msg.from == who).map(|msg| msg.body.text.len() as u64).sum();
-        let promised = self.boxes.values().flat_map(|mailbox| &mailbox.promised);
+        // What was published counts once, however many copies of it are queued.
+        let copies = self.subs.iter().flat_map(|sub| &sub.queue);
+        let issues: BTreeMap<_, _> = copies.map(|msg| (msg.order, msg)).collect();
+        let queued: u64 = all
+            .chain(issues.into_values())
+            .filter(|msg| msg.from == who)
+            .map(|msg| msg.body.text.len() as u64)
+            .sum();
+        let promised = self.boxes.values().flat_map(|mailbox| &mailbox.promised).chain(&self.orphans);
         queued + promised.filter(|(_, to, _)| *to == who).map(|(.., bytes)| bytes).sum::<u64>()
     }
 

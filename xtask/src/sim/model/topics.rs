@@ -16,6 +16,14 @@ impl Model {
         if matches!(self.owner_of(key), Own::OneActOnly(_)) {
             return Err(Reason::TrustViolation);
         }
+        // §4.12: the body counts once, wherever anybody subscribes.
+        let fits = |model: &Self| model.queued_of(who) + sent.text.len() as u64 <= model.setup.queued_bytes;
+        if self.topics.contains_key(key) && !fits(self) {
+            self.sweep();
+            if !fits(self) {
+                return Err(Reason::RateLimited);
+            }
+        }
         if !self.has_credit(Act::Publish) {
             return Err(Reason::RateLimited);
         }
@@ -41,7 +49,7 @@ impl Model {
             let Some(sub) = self.subs.get_mut(at) else { continue };
             if !flows {
                 receipt.skipped += 1;
-            } else if sub.queue.len() < self.setup.capacity + usize::from(sub.returned) {
+            } else if sub.queue.len() < self.setup.capacity {
                 receipt.fanout += 1;
                 sub.queue.push(msg.clone());
             } else {
@@ -73,15 +81,7 @@ impl Model {
         }
         self.count(Act::Subscribe);
         let at = self.subs.len();
-        self.subs.push(Sub {
-            who,
-            key: key.clone(),
-            queue: Vec::new(),
-            missed: 0,
-            open: true,
-            end: "",
-            returned: false,
-        });
+        self.subs.push(Sub { who, key: key.clone(), queue: Vec::new(), missed: 0, open: true, end: "" });
         self.topics.entry(key.clone()).or_default().push(at);
         Ok(at)
     }
@@ -130,16 +130,18 @@ impl Model {
             return (if waits { Got::Waits } else { self.nothing() }, 0);
         }
         let msg = sub.queue.remove(0);
-        sub.returned = false;
         let missed = std::mem::take(&mut sub.missed);
         if self.holds_back(&msg.body.text) {
             self.books.held += 1;
-            return (Got::Held(msg), missed);
+            // A notice does not say what was missed; the next receive does.
+            if let Some(sub) = self.subs.get_mut(at) {
+                sub.missed += missed;
+            }
+            return (Got::Held(msg), 0);
         }
         if !self.has_credit(Act::Recv) {
             if let Some(sub) = self.subs.get_mut(at) {
                 sub.queue.insert(0, msg);
-                sub.returned = true;
                 sub.missed += missed;
             }
             return (Got::Refused(Reason::RateLimited), 0);

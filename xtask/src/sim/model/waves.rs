@@ -125,6 +125,7 @@ impl Model {
     /// What was promised is free again.
     pub(crate) fn take_back(&mut self, number: usize) {
         self.boxes.values_mut().for_each(|inbox| inbox.promised.retain(|(of, ..)| *of != number));
+        self.orphans.retain(|(of, ..)| *of != number);
     }
 
     /// §6.2: hands over, in rank order. The ranks that it was lost on.
@@ -146,6 +147,7 @@ impl Model {
                     inbox.queue.push(Msg { order: self.placed, ..msg });
                 }
                 None => {
+                    self.orphans.retain(|(of, ..)| *of != number);
                     self.bury([msg], "gone");
                     lost.push(rank);
                 }
