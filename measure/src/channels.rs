@@ -30,6 +30,8 @@ pub(crate) fn refused_capability(_: u64) -> Run {
     let world = World::new(None);
     let mute = world.bus.endpoint(&world.kernel.attach(PrincipalSpec::agent(id("mute"))).unwrap());
     let own = mute.agent().mint(&b"a body"[..]);
+    let (alpha, at) = (world.agent("alpha"), key("in_kernel:w"));
+    assert!(alpha.send(&at, &body(&alpha, 64)).is_allow());
     refused(world, mute, own)
 }
 
@@ -37,6 +39,7 @@ pub(crate) fn refused_private(_: u64) -> Run {
     let world = World::new(None);
     let alpha = world.agent("alpha");
     let private = alpha.agent().mint(&b"a body"[..]);
+    assert!(alpha.send(&key("in_kernel:w"), &body(&alpha, 64)).is_allow());
     refused(world, alpha, private)
 }
 
@@ -96,13 +99,18 @@ pub(crate) fn send_recv(channels: u64) -> Run {
 }
 
 /// What the audit's queue takes of [`audited_send_recv`]: two entries each.
-pub(crate) const AUDITED: u64 = 4_000;
+pub(crate) const AUDITED: u64 = 1_000;
 
 /// The same with the audit on, and nobody to empty its queue: what writing costs is not the act's.
 pub(crate) fn audited_send_recv(channels: u64) -> Run {
-    let (audit, log, _) =
+    let (audit, mut log, _) =
         AuditLog::open(&b""[..], Vec::new(), Timestamp::default(), AuditOptions::default()).unwrap();
     let mut run = Line::new(World::new(Some(Arc::new(audit))), channels).each();
+    // Twice, for the two lists that its queue fills in turn.
+    for _ in 0..2 {
+        run.go(AUDITED);
+        log.drain().unwrap();
+    }
     Run::new(move |times| {
         let _ = &log;
         run.go(times);

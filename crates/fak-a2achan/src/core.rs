@@ -370,17 +370,17 @@ impl Core {
 
     /// As [`Core::sweep`], wherever this principal has something queued. Linear in these places.
     pub(crate) fn sweep_of(&self, sender: &Account) -> bool {
-        let mut found = false;
-        for key in sender.queued_at() {
-            if let Some(mailbox) = self.find(&key) {
-                found |= self.sweep(&mailbox);
-            }
-            if let Some(topic) = self.topic(&key).filter(|topic| topic.is_timed()) {
-                let dead = topic.expire(self.now());
-                found |= !dead.is_empty();
-                self.dead_copies(dead, Cause::Expire);
-            }
-        }
+        sender.queued_at().into_iter().fold(false, |found, key| {
+            let mailbox = self.find(&key).is_some_and(|mailbox| self.sweep(&mailbox));
+            let topic = self.topic(&key).is_some_and(|topic| self.sweep_topic(&topic));
+            found | mailbox | topic
+        })
+    }
+
+    fn sweep_topic(&self, topic: &Topic) -> bool {
+        let expired = if topic.is_timed() { topic.expire(self.now()) } else { Vec::new() };
+        let found = !expired.is_empty();
+        self.dead_copies(expired, Cause::Expire);
         found
     }
 
@@ -391,10 +391,10 @@ impl Core {
         for mailbox in timed {
             self.sweep(&mailbox);
         }
-        let topics: Vec<_> =
+        let timed: Vec<_> =
             self.topics.iter().filter(|it| it.value().is_timed()).map(|it| Arc::clone(it.value())).collect();
-        for topic in topics {
-            self.dead_copies(topic.expire(self.now()), Cause::Expire);
+        for topic in timed {
+            self.sweep_topic(&topic);
         }
     }
 

@@ -10,7 +10,7 @@ use fak_abi::{
 use crate::config::Addressing;
 use crate::core::{Core, GATE, Ownership};
 use crate::endpoint::Endpoint;
-use crate::mailbox::{Mailbox, Offer};
+use crate::mailbox::Offer;
 use crate::send::{refusal, refusal_of};
 use crate::sites::{self, SITES};
 
@@ -100,8 +100,30 @@ impl Endpoint {
                 if let Some(site) = self.not_mine(key) {
                     return refused(Reason::TrustViolation, site);
                 }
-                let only_others = |it: &Arc<Mailbox>| it.has_only_others(self.me(), core.now());
-                mailbox.filter(only_others).and_then(|_| refused(Reason::TrustViolation, sites::ONLY_OTHERS))
+                let mailbox = mailbox?;
+                let senders = mailbox.senders_to(self.me(), core.now())?;
+                if senders.is_empty() {
+                    return refused(Reason::TrustViolation, sites::ONLY_OTHERS);
+                }
+                let asks = self.has_edges() && !mailbox.is_private();
+                let is_linked = |from: &Arc<Principal>| {
+                    !asks || !others(from) || self.agent().gate().may_hand(from, self.me())
+                };
+                match senders.iter().find(|(from, _)| is_linked(from)) {
+                    None => refused(Reason::PolicyBlock, sites::NO_EDGE),
+                    Some((_, Some(answer))) if core.closes_ring(answer, self.me()) => {
+                        refused(Reason::LeaseHeld, sites::RING)
+                    }
+                    Some(_) => None,
+                }
+            }
+            Act::Unbind => {
+                let binder = mailbox.map_or_else(|| core.session_owner(key), |it| it.binder());
+                match binder {
+                    None => refused(Reason::Misroute, sites::UNBIND_FREE),
+                    Some(binder) if others(&binder) => refused(Reason::TrustViolation, sites::UNBIND_OTHER),
+                    Some(_) => None,
+                }
             }
             Act::Bind => match core.ownership(key) {
                 Ownership::Session(owner) | Ownership::Reserved(owner) if others(&owner) => {

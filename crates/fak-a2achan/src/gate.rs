@@ -19,10 +19,10 @@ impl Gate {
     #[inline]
     fn send(&self, call: &ToolCall<'_>, act: Act) -> Opinion {
         if call.target() == Address::Malformed {
-            return deny(Reason::Malformed, sites::MALFORMED);
+            return const { deny(Reason::Malformed, sites::MALFORMED) };
         }
         if !call.caps().holds(Capability::A2aSend) {
-            return deny(Reason::DefaultDeny, sites::NO_SEND);
+            return const { deny(Reason::DefaultDeny, sites::NO_SEND) };
         }
         match call.body() {
             Some(body) => self.body(call, act, body),
@@ -33,17 +33,17 @@ impl Gate {
     #[inline]
     fn body(&self, call: &ToolCall<'_>, act: Act, body: &Ref) -> Opinion {
         if body.taint() == Taint::Quarantined {
-            return deny(Reason::TrustViolation, sites::QUARANTINED);
+            return const { deny(Reason::TrustViolation, sites::QUARANTINED) };
         }
         // One's own always does: no act widens it beyond one's own fleet and tenant (§2.4).
         if !body.is_owned_by(call.principal()) && !body.may_flow_to(call.principal()) {
-            return deny(Reason::TrustViolation, sites::NOT_YOURS_TO_SEND);
+            return const { deny(Reason::TrustViolation, sites::NOT_YOURS_TO_SEND) };
         }
         if body.scope() == ShareScope::Agent && !self.stays_home(call, act) {
-            return deny(Reason::TrustViolation, sites::PRIVATE);
+            return const { deny(Reason::TrustViolation, sites::PRIVATE) };
         }
         if body.len() > self.0.config.max_body_bytes && body.location() == Location::Inline {
-            return deny(Reason::Oversize, sites::OVERSIZE);
+            return const { deny(Reason::Oversize, sites::OVERSIZE) };
         }
         Opinion::Allow
     }
@@ -60,7 +60,9 @@ impl Gate {
     }
 }
 
-fn deny(reason: Reason, site: SiteInfo) -> Opinion {
+/// Made when it is compiled: a refusal that is put together on the way is read back before its
+/// parts have reached memory.
+const fn deny(reason: Reason, site: SiteInfo) -> Opinion {
     Opinion::deny(reason, site.site())
 }
 
@@ -80,13 +82,13 @@ impl Adjudicator for Gate {
         match act.capability() {
             Capability::A2aSend => self.send(call, act),
             Capability::A2aRecv if call.target() == Address::Malformed => {
-                deny(Reason::Malformed, sites::MALFORMED)
+                const { deny(Reason::Malformed, sites::MALFORMED) }
             }
             Capability::A2aRecv if !call.caps().holds(Capability::A2aRecv) => {
-                deny(Reason::DefaultDeny, sites::NO_RECV)
+                const { deny(Reason::DefaultDeny, sites::NO_RECV) }
             }
             Capability::ForensicsRead if !call.caps().holds(Capability::ForensicsRead) => {
-                deny(Reason::DefaultDeny, sites::NO_FORENSICS)
+                const { deny(Reason::DefaultDeny, sites::NO_FORENSICS) }
             }
             Capability::A2aRecv | Capability::ForensicsRead => Opinion::Allow,
             _ => Opinion::Defer,

@@ -72,67 +72,59 @@ impl Endpoint {
         if let Some(refusal) = refused {
             return Publication::refused(self.refuse(permit, refusal));
         }
-        // Reserved only where rungs count meanwhile; else charging cannot refuse.
-        let listed = core.topic(topic);
-        let counted = listed.as_ref().filter(|_| permit.counts());
-        let reserved = counted.map(|listed| {
-            let bytes = permit.transformed().unwrap_or(body).len();
-            self.reserve_copies(listed, bytes).map(|route| (route, bytes))
-        });
-        let reserved = match reserved {
-            Some(None) => {
-                return Publication::refused(self.refuse(permit, refusal(Reason::RateLimited, sites::BYTES)));
+        // Reserved before rungs count, so that what there is no room for is not counted.
+        let listed = match core.topic(topic) {
+            None => None,
+            Some(listed) => {
+                let bytes = permit.transformed().unwrap_or(body).len();
+                let Some(route) = self.reserve(&listed, bytes) else {
+                    return Publication::refused(
+                        self.refuse(permit, refusal(Reason::RateLimited, sites::BYTES)),
+                    );
+                };
+                Some((listed, route, bytes))
             }
-            reserved => reserved.flatten(),
         };
         let cleared = match self.charge(permit) {
             Ok(cleared) => cleared,
             Err(verdict) => {
-                reserved.into_iter().for_each(|(route, bytes)| route.leave_shared(bytes));
+                listed.into_iter().for_each(|(_, route, bytes)| route.leave_shared(bytes));
                 return Publication::refused(verdict);
             }
         };
-        let Some(listed) = listed else {
+        let Some((listed, route, _)) = listed else {
             // Nobody subscribes.
             return Publication::refused(cleared.allow(0));
         };
         let deadline = rider.and_then(|rider| rider.deadline);
-        let extra = || Extra { expires: deadline, ..Extra::default() }.boxed();
+        let extra = Extra { expires: deadline, ..Extra::default() }.boxed();
         let body = cleared.transformed().unwrap_or(body);
-        let route = reserved.as_ref().map(|(route, _)| route);
-        let spread = self.spread(&listed, (body, extra()), route, |_| true).or_else(|| {
-            let route = self.reserve_copies(&listed, body.len())?;
-            self.spread(&listed, (body, extra()), Some(&route), |_| true)
-        });
-        let Some(spread) = spread else {
-            let refusal = refusal(Reason::RateLimited, sites::BYTES);
-            return Publication::refused(self.revoke(cleared, refusal));
-        };
+        let spread = self.spread(&listed, route, (body, extra), |_| true);
         let verdict = cleared.allow(spread.seq);
         let Spread { seq, fanout, skipped, dropped } = spread;
         Publication { verdict, seq, fanout, skipped, dropped }
     }
 
-    /// Reserves the bytes of a publication; what has had its time burdens nobody (§4.10).
-    #[cold]
-    pub(crate) fn reserve_copies(&self, topic: &Topic, bytes: usize) -> Option<Arc<Route>> {
+    /// Takes bytes of this agent's limit, to publish with (§4.12). What has had its time stands in
+    /// nobody's way.
+    pub(crate) fn reserve(&self, topic: &Topic, bytes: usize) -> Option<Arc<Route>> {
         let account = self.account()?;
-        topic
-            .reserve(account, bytes)
-            .or_else(|| if self.core().sweep_of(account) { topic.reserve(account, bytes) } else { None })
+        topic.reserve(account, bytes).or_else(|| {
+            let swept = self.core().sweep_of(account);
+            if swept { topic.reserve(account, bytes) } else { None }
+        })
     }
 
-    /// The copies of an act that was allowed, to those in the domains that are `wanted`. `None` if
-    /// the bytes were not reserved, and there are too many of them.
+    /// The copies of an act that was allowed, to those in the domains that are `wanted`.
     pub(crate) fn spread(
         &self,
         topic: &Topic,
+        route: Arc<Route>,
         (body, extra): (&Ref, Option<Box<Extra>>),
-        route: Option<&Arc<Route>>,
         wanted: impl Fn(Domains<'_>) -> bool,
-    ) -> Option<Spread> {
+    ) -> Spread {
         let core = self.core();
-        let (from, link) = (self.account()?, core.link()?);
+        let Some(link) = core.link() else { return Spread::default() };
         let now = topic.is_timed().then(|| core.now());
         let linked = self.has_edges().then(|| {
             // Asked before the topic is locked. Who subscribes meanwhile is none of this.
@@ -141,10 +133,10 @@ impl Endpoint {
             subscribers.retain(|subscriber| gate.may_hand(me, subscriber));
             subscribers.iter().map(|subscriber| subscriber.incarnation()).collect::<HashSet<_>>()
         });
-        let issuing = Issuing { from, route, body, extra, linked: linked.as_ref(), now };
-        let Issued { spread, wakes, expired } = topic.publish(issuing, link.sequence(), wanted)?;
+        let issuing = Issuing { route, body, extra, linked: linked.as_ref(), now };
+        let Issued { spread, wakes, expired } = topic.publish(issuing, link.sequence(), wanted);
         wakes.into_iter().for_each(Waker::wake);
         core.dead_copies(expired, Cause::Expire);
-        Some(spread)
+        spread
     }
 }

@@ -176,6 +176,12 @@ impl Core {
         self.rings.lock().point(ring, receiver, now)
     }
 
+    /// True if this principal's receiving that request would close a ring.
+    pub(crate) fn closes_ring(&self, Return(slot): &Return, receiver: &Arc<Principal>) -> bool {
+        let now = self.now();
+        slot.ring().is_some_and(|ring| self.rings.lock().is_closed_by(ring, receiver, now))
+    }
+
     /// A request was not received after all.
     pub(crate) fn unnote_receiver(&self, Return(slot): &Return) {
         if let Some(ring) = slot.ring() {

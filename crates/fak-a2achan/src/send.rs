@@ -145,7 +145,7 @@ impl Endpoint {
             return None;
         }
         let call = ToolCall::new(self.agent(), Act::Send).args(body).address(Address::Channel(key));
-        let by = match self.pass(&call) {
+        let by = match self.pass_by(link, &call) {
             Pass::Allow(by) => by,
             Pass::Refuse(verdict) => return Some(verdict),
             Pass::Closely => return None,
@@ -166,10 +166,11 @@ impl Endpoint {
 
     /// Sends; the verdict and the message's number (0 if there is none).
     pub(crate) fn dispatch(&self, mut out: Outgoing<'_>, mut at_hand: AtHand<'_>) -> (Verdict, u64) {
+        let attached = self.me().is_attached();
         for _ in 0..ATTEMPTS {
             match self.attempt(&mut out, at_hand) {
                 Placing::Done(verdict, seq) => {
-                    if !self.me().is_attached() {
+                    if attached && !self.me().is_attached() {
                         // A detach came between: what was made for this may be of no use to anybody.
                         self.core().tidy(out.key);
                     }

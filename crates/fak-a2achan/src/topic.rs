@@ -63,10 +63,8 @@ struct Feed<L: Locks> {
 
 /// What somebody would like to publish.
 pub(crate) struct Issuing<'a> {
-    /// The publisher's account, which answers for the bytes.
-    pub(crate) from: &'a Arc<Account>,
-    /// From [`Topic::reserve`], if the bytes are reserved.
-    pub(crate) route: Option<&'a Arc<Route>>,
+    /// The publisher's way in, from [`Topic::reserve`]: the bytes are reserved.
+    pub(crate) route: Arc<Route>,
     /// The body as the rungs left it.
     pub(crate) body: &'a Ref,
     pub(crate) extra: Option<Box<Extra>>,
@@ -152,18 +150,39 @@ impl<L: Locks> Topic<L> {
     /// Takes `bytes` of the publisher's limit (§4.12); `None` if that were above it. To be published
     /// with, or given back.
     pub(crate) fn reserve(&self, from: &Arc<Account>, bytes: usize) -> Option<Arc<Route>> {
-        self.state.lock().charge(from, &self.to, bytes)
+        let mut state = self.state.lock();
+        let routes = &mut state.routes;
+        let incarnation = from.principal().incarnation();
+        let route = match routes.get(&incarnation) {
+            Some(route) => Arc::clone(route),
+            None => {
+                if routes.len() == routes.capacity() {
+                    // Before the table grows: nothing of theirs is queued.
+                    routes.retain(|_, route| Arc::strong_count(route) > 1);
+                }
+                let (who, to) = (Arc::clone(from.principal()), Arc::clone(&self.to));
+                let route = Route::new(who, to, Some(Arc::clone(from)));
+                from.adopt(&route);
+                routes.insert(incarnation, Arc::clone(&route));
+                route
+            }
+        };
+        if !route.admits(bytes as u64) {
+            return None;
+        }
+        route.enter(bytes);
+        Some(route)
     }
 
     /// One copy to each subscriber that the body may flow to and whose domains are `wanted`,
-    /// numbered under the lock. `None` if the publisher has too many bytes queued.
+    /// numbered under the lock.
     pub(crate) fn publish(
         &self,
         issuing: Issuing<'_>,
         numbers: &Sequence,
         wanted: impl Fn(Domains<'_>) -> bool,
-    ) -> Option<Issued> {
-        let Issuing { from, route, body, extra, linked, now } = issuing;
+    ) -> Issued {
+        let Issuing { route, body, extra, linked, now } = issuing;
         if extra.as_ref().is_some_and(|extra| extra.expires.is_some()) {
             self.timed.store(true, Ordering::Relaxed);
         }
@@ -171,10 +190,6 @@ impl<L: Locks> Topic<L> {
         let mut issued = Issued::default();
         let copy = {
             let mut state = self.state.lock();
-            let route = match route {
-                Some(route) => Arc::clone(route),
-                None => state.charge(from, &self.to, body.len())?,
-            };
             let spread = &mut issued.spread;
             spread.seq = numbers.next();
             let copy = Queued::first(Entry { seq: spread.seq, route, body: body.clone(), extra });
@@ -198,7 +213,7 @@ impl<L: Locks> Topic<L> {
         // In the order in which they subscribed (§4.5).
         rousing.sort_unstable_by_key(|(number, _)| *number);
         issued.wakes.extend(rousing.into_iter().map(|(_, waker)| waker));
-        Some(issued)
+        issued
     }
 
     /// Ends a subscription. What it had queued comes back; true if the topic has none left.
@@ -243,32 +258,6 @@ impl<L: Locks> Topic<L> {
         let mut sum = state.tally;
         state.feeds.iter().for_each(|feed| sum += feed.cohort.tally());
         sum
-    }
-}
-
-impl<L: Locks> State<L> {
-    /// The publisher's way in, if `bytes` more may be queued by it: then they are.
-    fn charge(&mut self, from: &Arc<Account>, to: &Arc<OwnedAddress>, bytes: usize) -> Option<Arc<Route>> {
-        let routes = &mut self.routes;
-        let incarnation = from.principal().incarnation();
-        let route = match routes.get(&incarnation) {
-            Some(route) => Arc::clone(route),
-            None => {
-                if routes.len() == routes.capacity() {
-                    // Before the table grows: nothing of theirs is queued.
-                    routes.retain(|_, route| Arc::strong_count(route) > 1);
-                }
-                let route = Route::new(Arc::clone(from.principal()), Arc::clone(to), Some(Arc::clone(from)));
-                from.adopt(&route);
-                routes.insert(incarnation, Arc::clone(&route));
-                route
-            }
-        };
-        if !route.admits(bytes as u64) {
-            return None;
-        }
-        route.enter(bytes);
-        Some(route)
     }
 }
 

@@ -38,11 +38,13 @@ impl Endpoint {
         let (Some(account), Some(id), Some(key)) = (self.account(), minted, &key) else {
             return refuse(refusal(Reason::DefaultDeny, sites::RANDOM));
         };
-        if !account.windows.take(account.limits().windows) {
-            return refuse(refusal(Reason::RateLimited, sites::WINDOWS));
-        }
         // From here on it is this principal's own key, so the hand-off may be private.
         self.core().windows.insert(id.clone(), Arc::clone(self.me()));
+        if !account.windows.take(account.limits().windows) {
+            let refused = refuse(refusal(Reason::RateLimited, sites::WINDOWS));
+            self.core().windows.remove(&id);
+            return refused;
+        }
         let bad = tasks.iter().find_map(|task| {
             if task.taint() == Taint::Quarantined {
                 Some(refusal(Reason::TrustViolation, sites::QUARANTINED))

@@ -3,7 +3,38 @@
 //! A coordination act is an adjudicated tool call (§1). This crate says what that means in types:
 //! [`Ref`]s with a provenance nobody can set, [`Principal`]s that only an [`AgentHandle`] can act
 //! as, [`ToolCall`]s, [`Verdict`]s from a closed set of [`Reason`]s, and the seams a kernel and
-//! its layers meet in. Clauses (`§4.4`) are those of `docs/protocol.md`.
+//! its layers meet in. Clauses (`§4.4`) are those of [the
+//! protocol](https://github.com/fak-protocol/fak/blob/main/docs/protocol.md).
+//!
+//! # Where to begin
+//!
+//! Depend on this crate alone to write a rung ([`Adjudicator`]), an admitter of results ([`ResultAdmitter`]), an engine for a tool of
+//! your own ([`Engine`]), a witness ([`WitnessResolver`]) or an observer ([`Emitter`]); on `fak-adjudicate` as well for the kernel that
+//! asks them. What an agent does, it does through its [`AgentHandle`], and gets a [`Verdict`] or an [`Outcome`] for it.
+//!
+//! ```
+//! use fak_abi::{Adjudicator, Desk, Opinion, Reason, RungName, Site, Taint, ToolCall, ToolScope};
+//!
+//! /// Nothing tainted is widened on a Friday evening; the host turns it on.
+//! struct Freeze;
+//!
+//! impl Adjudicator for Freeze {
+//!     fn name(&self) -> RungName {
+//!         "office/freeze"
+//!     }
+//!
+//!     fn tools(&self) -> ToolScope {
+//!         ToolScope::only(["ref.widen"])
+//!     }
+//!
+//!     fn judge(&self, call: &ToolCall<'_>, _desk: &Desk<'_>) -> Opinion {
+//!         match call.body().map(fak_abi::Ref::taint) {
+//!             Some(Taint::Trusted) => Opinion::Defer,
+//!             _ => Opinion::deny(Reason::PolicyBlock, Site::new("office/frozen")),
+//!         }
+//!     }
+//! }
+//! ```
 //!
 //! # Architecture invariants
 //! No async runtime, no I/O, no lock, no global state, and nothing of this workspace below it.

@@ -156,3 +156,30 @@ impl KernelSeal {
         self.own(body).map(|()| body.rewritten(bytes))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::id::Id;
+
+    /// §2.1: a Ref moves to another place with the bytes it has, and with no others.
+    #[test]
+    fn a_ref_is_not_relocated_onto_other_bytes() {
+        let (seal, other) = (KernelSeal::new(), KernelSeal::new());
+        let owner = seal.principal(PrincipalSpec::agent(Id::new("a").unwrap()), 1, CapSet::NONE);
+        let bytes = Bytes::from_static(b"the value");
+        let body = seal.issue(&owner, bytes.clone(), Taint::Tainted, ShareScope::Fleet).unwrap();
+        for same in [bytes.clone(), Bytes::copy_from_slice(&bytes)] {
+            let moved = seal.relocate(&body, Location::Blob, same).unwrap();
+            assert_eq!(
+                (moved.location(), moved.digest(), moved.scope()),
+                (Location::Blob, body.digest(), body.scope())
+            );
+            assert_eq!(seal.bytes(&moved).unwrap(), bytes);
+        }
+        for wrong in [bytes.slice(..8), bytes.slice(1..), Bytes::from_static(b"The value"), Bytes::new()] {
+            assert!(seal.relocate(&body, Location::Blob, wrong).is_err());
+        }
+        assert!(other.relocate(&body, Location::Blob, bytes).is_err());
+    }
+}

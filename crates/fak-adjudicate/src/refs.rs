@@ -2,8 +2,8 @@
 
 use fak_abi::{
     Act, Adjudicator, Admission, AgentHandle, CapSet, Capability, Charge, Claim, Desk, Event, EventKind,
-    Opinion, Outcome, PrincipalKind, Reason, Ref, Refusal, RungName, ShareScope, SiteInfo, Taint, ToolCall,
-    ToolScope,
+    Explanation, Gate as _, Opinion, Outcome, PrincipalKind, Reason, Ref, Refusal, RungName, ShareScope,
+    SiteInfo, Taint, ToolCall, ToolScope, Verdict,
 };
 
 use crate::fold::testify;
@@ -94,10 +94,48 @@ impl Kernel {
             if let Some(refusal) = trust_refusal(agent, body) {
                 return Err(refusal);
             }
-            self.guarded(|| testify(claim, call, self.witnesses()))
-                .unwrap_or_else(|| Some(Refusal::new(Reason::DefaultDeny, sites::PANIC.site())))
-                .map_or(Ok((Taint::Trusted, body.scope())), Err)
+            self.testimony(claim, call).map_or(Ok((Taint::Trusted, body.scope())), Err)
         })
+    }
+
+    /// Why widening would be answered as it would be now (§3.5): what the rungs think of it, then the value's labels. No side
+    /// effects.
+    #[must_use]
+    pub fn explain_widen(&self, agent: &AgentHandle, body: &Ref, scope: ShareScope) -> Explanation {
+        self.explain_relabel(agent, Act::Widen, body, |_| widen_refusal(agent, body, scope))
+    }
+
+    /// As [`Kernel::explain_widen`], for trusting. The witnesses are asked; they only answer.
+    #[must_use]
+    pub fn explain_trust(&self, agent: &AgentHandle, body: &Ref, claim: &Claim) -> Explanation {
+        self.explain_relabel(agent, Act::Trust, body, |call| {
+            trust_refusal(agent, body).or_else(|| self.testimony(claim, call))
+        })
+    }
+
+    fn explain_relabel(
+        &self,
+        agent: &AgentHandle,
+        act: Act,
+        body: &Ref,
+        refuses: impl FnOnce(&ToolCall<'_>) -> Option<Refusal>,
+    ) -> Explanation {
+        let call = ToolCall::new(agent, act).args(body);
+        let explanation = self.explain(&call);
+        match refuses(&call).filter(|_| explanation.verdict.is_allow()) {
+            None => explanation,
+            Some(refusal) => {
+                let site = sites::KERNEL_SITES.iter().find(|site| site.site() == refusal.site).copied();
+                let next = site.map_or("", |site| site.next).to_owned();
+                explanation.decided(Verdict::deny(refusal, REFS), site, next)
+            }
+        }
+    }
+
+    /// What the witnesses have against a claim, if anything.
+    fn testimony(&self, claim: &Claim, call: &ToolCall<'_>) -> Option<Refusal> {
+        self.guarded(|| testify(claim, call, self.witnesses()))
+            .unwrap_or_else(|| Some(Refusal::new(Reason::DefaultDeny, sites::PANIC.site())))
     }
 
     fn relabel_act(

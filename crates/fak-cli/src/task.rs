@@ -11,7 +11,7 @@ use fak_abi::{
     AgentHandle, Capability, Outcome, PrincipalKind, PrincipalSpec, Reason, Verdict, json::write_value,
 };
 use fak_adjudicate::Kernel;
-use fak_scenario::{counted, printable};
+use fak_scenario::{counted, printable, spell_out};
 use fak_sharedtask::{
     Conflict, Domain, Envelope as _, EventView, Limits, Patch, PatchFault, Patched, StoreConfig, TaskId,
     TaskStore, TaskView,
@@ -73,7 +73,7 @@ fn built(domain: Domain) -> Result<(TaskStore, Arc<Kernel>), String> {
 }
 
 fn new(args: &TaskNewArgs, output: &mut Output) -> Result<u8, Failure> {
-    let text = read(&args.record)?;
+    let text = spelled_out(&args.record)?;
     let (store, _kernel) =
         built(Domain::default()).map_err(|problem| Failure::file(&args.record, problem))?;
     let rev = store.create_json(&text).map_err(|error| Failure::file(&args.record, error))?;
@@ -98,7 +98,7 @@ fn new(args: &TaskNewArgs, output: &mut Output) -> Result<u8, Failure> {
 
 fn apply(args: &TaskApplyArgs, output: &mut Output) -> Result<u8, Failure> {
     let desk = Desk::open(&args.journal, &args.who)?;
-    let text = read(&args.patch)?;
+    let text = spelled_out(&args.patch)?;
     let mut patch = Patch::parse(&text, &Limits::default()).map_err(|error| match error.path() {
         // "@current" and "@0" are for scenarios.
         "/base_rev" => Failure::file(&args.patch, format!("{error}; \"\" will do if --base is given")),
@@ -129,6 +129,11 @@ fn apply(args: &TaskApplyArgs, output: &mut Output) -> Result<u8, Failure> {
         tell(&patched, output)?;
     }
     Ok(u8::from(!patched.result.is_accepted()))
+}
+
+/// The record or patch in a file, whose bodies may be written as their text.
+fn spelled_out(path: &Path) -> Result<Vec<u8>, Failure> {
+    spell_out(read(path)?).map_err(|error| Failure::file(path, error))
 }
 
 /// Writes the journal beside the old one and puts it in its place: a crash leaves one of the two.

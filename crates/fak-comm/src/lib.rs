@@ -5,11 +5,29 @@
 //! under fencing tokens. Each act is presented to the kernel of the agent that performs it, and refused with a
 //! verdict (§6). Bytes are moved by the engine registered for `comm.*`, never here.
 //!
+//! Clauses (`§6.2`) are those of [the protocol](https://github.com/fak-protocol/fak/blob/main/docs/protocol.md).
+//!
+//! # Where to begin
+//!
+//! Pure and without a kernel: [`Taxonomy`], [`run_together`], [`decide`], [`Reduction::fold`]. As acts: [`Comm`] and
+//! [`Communicator`], [`Barrier`], [`LaneArbiter`]; each type's page has an example.
+//!
+//! ```
+//! use fak_comm::{Taxonomy, run_together};
+//!
+//! let lanes: Taxonomy = "[lanes]\nconcurrent = [\"docs\", \"code\"]\nexclusive = [\"release\"]\n\
+//!     [lanes.trees]\ndocs = [\"docs/**\"]\ncode = [\"src/**\"]\nrelease = [\"**\"]\n".parse()?;
+//! assert!(run_together(&lanes, &["docs", "code"]).is_clear());
+//! assert!(!run_together(&lanes, &["docs", "release"]).is_clear());
+//! # Ok::<(), fak_comm::CommError>(())
+//! ```
+//!
 //! # Architecture invariants
 //!
 //! Nothing here opens a file, reads a clock or prints. The decisions (ranks, reductions, lanes, the barrier's fold) are
 //! pure and can be used without a kernel. No user code runs under a lock.
 
+mod answer;
 mod barrier;
 mod collective;
 mod comm;
@@ -24,6 +42,7 @@ mod spawn;
 mod split;
 mod tie;
 
+pub use answer::Answer;
 pub use barrier::{Arrival, BARRIER_SITES, Barrier, BarrierFold, BarrierReport, BarrierWait, Witness};
 pub use collective::{
     Collective, CollectiveRefusal, Communicator, Delivery, Gathered, Lost, PendingDelivery, PendingGather,

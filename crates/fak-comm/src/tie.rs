@@ -2,7 +2,10 @@
 
 use std::sync::OnceLock;
 
-use fak_abi::{Admission, DriverLink, InstallError, Reason, Refusal, RungName, SiteInfo, ToolCall, Verdict};
+use fak_abi::{
+    Admission, AgentHandle, DriverLink, Explanation, InstallError, Reason, Refusal, RungName, SiteInfo,
+    ToolCall, Verdict,
+};
 
 const FOREIGN: SiteInfo = SiteInfo {
     check: "comm/foreign",
@@ -46,6 +49,14 @@ impl Tie {
             Admission::Permit(permit) => permit.refuse(foreign, self.layer),
         };
         Err(verdict)
+    }
+
+    /// Why a call would be answered as it would be: by the kernel of this layer, also to a handle of another (§3.5).
+    pub(crate) fn explain(&self, agent: &AgentHandle, call: &ToolCall<'_>) -> Explanation {
+        match self.link().and_then(DriverLink::host) {
+            Some(host) => host.explain(call),
+            None => agent.gate().explain(call),
+        }
     }
 
     /// The link, if there is one yet.

@@ -22,6 +22,7 @@ pub use self::{
     expect::Mismatch,
     load::{FILE_LIMIT, Reach, find, read, read_policy},
     model::Scenario,
+    parse::spell_out,
     perform::{Explaining, Performance},
     render::{RunReport, Style, counted, printable},
     report::{Report, StepReport, Summary},

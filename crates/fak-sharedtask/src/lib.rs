@@ -37,6 +37,8 @@
 //! # }
 //! ```
 //!
+//! Clauses (`§5.3`) are those of [the protocol](https://github.com/fak-protocol/fak/blob/main/docs/protocol.md).
+//!
 //! # Architecture invariants
 //! No file is opened here: journals stream through `Read` and `Write` handed in. No foreign code (rungs, witnesses,
 //! admitters, emitters, wakers) runs under a lock. Nothing that may not flow to a reader is in anything the reader is

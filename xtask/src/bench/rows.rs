@@ -53,6 +53,10 @@ pub(super) const ROWS: &[Comparison] = &[
         .costs("gated", "tokio", 0.9)
         .beside_floor(),
     CHANNELS
+        .row(10, "the same, 16 copies a drain", "row10_publish_burst")
+        .costs("gated", "tokio", 0.9)
+        .beside_floor(),
+    CHANNELS
         .row(11, "request, one thread", "row11_request_reply_current")
         .costs("gated", "tokio", 0.9)
         .beside_floor(),

@@ -114,7 +114,7 @@ fn judge_json(place: &str, text: &str, schemas: &Schemas, report: &mut Report) -
         match performed {
             Ok(report) if report.held() => {}
             Ok(_) => {
-                report.finding(place, "is a scenario that does not hold", "see what `fak run` says of it")
+                report.finding(place, "is a scenario that does not hold", "see what `fak run` says of it");
             }
             Err(error) => report.finding(place, error.to_string(), "mend the scenario"),
         }

@@ -145,25 +145,57 @@ impl Question {
     }
 }
 
-/// A topic: one walk a publication, a copy for each inbox.
+/// A topic: one walk a publication, which is kept once for sixteen inboxes, and one walk each time an inbox is drained.
 pub(crate) struct Topic {
     walk: Walk,
     key: ChannelKey,
-    inboxes: Vec<Arc<Floor>>,
+    logs: Vec<Mutex<Log>>,
 }
+
+/// What some of sixteen have yet to read.
+#[derive(Default)]
+struct Log {
+    queue: VecDeque<(Arc<Plain>, u32)>,
+    first: u64,
+    next: Vec<u64>,
+}
+
+/// How many inboxes share a log.
+const SEATS: usize = 16;
 
 impl Topic {
     pub(crate) fn new(walk: &Walk, key: &ChannelKey, inboxes: usize) -> Self {
-        let inboxes = (0..inboxes).map(|_| Floor::new(walk, key, 1_024)).collect();
-        Self { walk: walk.clone(), key: key.clone(), inboxes }
+        let log = |n: usize| Log { next: vec![0; SEATS.min(inboxes - n)], ..Log::default() };
+        let logs = (0..inboxes).step_by(SEATS).map(|n| Mutex::new(log(n))).collect();
+        Self { walk: walk.clone(), key: key.clone(), logs }
     }
 
     pub(crate) fn publish(&self, by: &Endpoint, body: &Ref) -> bool {
+        let copy = Arc::new(plain(by, body));
+        for log in &self.logs {
+            let mut log = log.lock();
+            let readers = log.next.len() as u32;
+            log.queue.push_back((Arc::clone(&copy), readers));
+        }
         self.walk.allows(by, Act::Publish, &self.key, Some(body))
-            && self.inboxes.iter().all(|inbox| inbox.put(plain(by, body), None).is_ok())
     }
 
-    pub(crate) fn inboxes(&self) -> &[Arc<Floor>] {
-        &self.inboxes
+    /// Everything that is there for an inbox; folded, unless nobody asks.
+    pub(crate) fn drain(&self, inbox: usize, by: Option<&Endpoint>, into: &mut Vec<Arc<Plain>>) {
+        if by.is_some_and(|by| !self.walk.allows(by, Act::Recv, &self.key, None)) {
+            return;
+        }
+        let log = &mut *self.logs[inbox / SEATS].lock();
+        let next = &mut log.next[inbox % SEATS];
+        let read = (*next - log.first) as usize;
+        *next = log.first + log.queue.len() as u64;
+        into.extend(log.queue.range_mut(read..).map(|(copy, left)| {
+            *left -= 1;
+            Arc::clone(copy)
+        }));
+        while log.queue.front().is_some_and(|(_, left)| *left == 0) {
+            log.queue.pop_front();
+            log.first += 1;
+        }
     }
 }

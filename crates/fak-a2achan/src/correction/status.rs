@@ -12,7 +12,6 @@ use crate::endpoint::Endpoint;
 use crate::route::Route;
 use crate::send::refusal;
 use crate::sites;
-use crate::topic::Topic;
 
 /// What posting a status came to (§4.9).
 #[derive(Debug, Clone)]
@@ -77,8 +76,7 @@ impl Endpoint {
         let body_of = |body| permit.transformed().unwrap_or(body).len();
         let mut routes = Vec::new();
         for bytes in listed.iter().flat_map(|_| bodies.iter().map(body_of)) {
-            let reserve = |listed: &Arc<Topic>| self.reserve_copies(listed, bytes);
-            match listed.as_ref().and_then(reserve) {
+            match listed.as_ref().and_then(|listed| self.reserve(listed, bytes)) {
                 Some(route) => routes.push((route, bytes)),
                 None => {
                     give_back(routes);
@@ -98,16 +96,14 @@ impl Endpoint {
             return self.revoke(cleared, refusal(Reason::Malformed, sites::STATUS_STALE));
         }
         let mut seq = 0;
-        for (body, (route, _)) in bodies.iter().zip(&routes) {
+        for (body, (route, _)) in bodies.iter().zip(routes) {
+            let Some(listed) = &listed else { break };
             // Whoever shares the fleet gets the fleet's copy only.
             let twice = |to: Domains<'_>| {
                 body.scope() == ShareScope::Tenant && me.fleet().is_some() && me.fleet() == to.fleet
             };
             let body = cleared.transformed().unwrap_or(body);
-            let spread = listed
-                .as_ref()
-                .and_then(|listed| self.spread(listed, (body, None), Some(route), |to| !twice(to)));
-            seq = seq.max(spread.map_or(0, |spread| spread.seq));
+            seq = seq.max(self.spread(listed, route, (body, None), |to| !twice(to)).seq);
         }
         cleared.allow(seq)
     }

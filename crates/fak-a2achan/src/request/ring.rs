@@ -59,19 +59,23 @@ impl Rings {
     /// The request is received by `to`; false if its requester's waiting for that would close a
     /// ring.
     pub(super) fn point(&mut self, id: u64, to: &Arc<Principal>, now: Timestamp) -> bool {
-        let Some(key) = self.by.get(&id).map(|from| (*from, id)) else { return true };
-        let Some(wait) = self.waits.get(&key) else { return true };
-        let from = Arc::clone(&wait.from);
-        if wait.to.as_ref().is_some_and(|known| Arc::ptr_eq(known, to)) {
-            return true;
-        }
-        if !wait.is_over(now) && self.closed_by(&from, to, now).is_some() {
+        if self.is_closed_by(id, to, now) {
             return false;
         }
+        let Some(key) = self.by.get(&id).map(|from| (*from, id)) else { return true };
         self.count(Some(to));
         let before = self.waits.get_mut(&key).and_then(|wait| wait.to.replace(Arc::clone(to)));
         self.uncount(before.as_ref());
         true
+    }
+
+    /// True if the request's being received by `to` would close a ring.
+    pub(super) fn is_closed_by(&self, id: u64, to: &Arc<Principal>, now: Timestamp) -> bool {
+        let wait = self.by.get(&id).and_then(|from| self.waits.get(&(*from, id)));
+        wait.is_some_and(|wait| {
+            let is_known = wait.to.as_ref().is_some_and(|known| Arc::ptr_eq(known, to));
+            !is_known && !wait.is_over(now) && self.closed_by(&wait.from, to, now).is_some()
+        })
     }
 
     /// The request was not received after all.

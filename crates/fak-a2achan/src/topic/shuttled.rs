@@ -39,8 +39,9 @@ impl World {
 
     fn publish(&self, from: &Arc<Account>) -> Spread {
         let body = self.seal.issue(from.principal(), "x".into(), Taint::Tainted, ShareScope::Fleet).unwrap();
-        let issuing = Issuing { from, route: None, body: &body, extra: None, linked: None, now: None };
-        let issued = self.topic.publish(issuing, &self.numbers, |_| true).unwrap();
+        let route = self.topic.reserve(from, body.len()).unwrap();
+        let issuing = Issuing { route, body: &body, extra: None, linked: None, now: None };
+        let issued = self.topic.publish(issuing, &self.numbers, |_| true);
         issued.wakes.into_iter().for_each(Waker::wake);
         issued.spread
     }

@@ -40,10 +40,7 @@ fn explain_knows_when_only_others_messages_are_queued() {
         allowed(&alpha.send(&at, &shared(&alpha, "x")));
         assert_eq!((check(&zulu), check(&bravo)), (Some("a2achan/only-others"), None));
     }
-    assert_eq!(
-        zulu.try_recv(&at).refusal().and_then(|verdict| verdict.reason()),
-        Some(Reason::TrustViolation)
-    );
+    assert_eq!(zulu.try_recv(&at).refusal().and_then(fak_abi::Verdict::reason), Some(Reason::TrustViolation));
     assert!(bravo.try_recv(&at).message().is_some() && bravo.try_recv(&at).message().is_some());
     assert_eq!(check(&zulu), None);
 }

@@ -345,28 +345,71 @@ fn a_copy_that_is_put_back_keeps_its_slot() {
     let topic = key("in_kernel:news");
     let mut news = bravo.subscribe(&topic).allowed().unwrap();
     let body = shared(&alpha, "x");
-    for _ in 0..2 {
-        assert_eq!(alpha.publish(&topic, &body).fanout, 1);
-    }
+    let fanouts: Vec<_> = (0..3).map(|_| alpha.publish(&topic, &body).fanout).collect();
+    assert_eq!(fanouts, [1, 1, 0]);
     // While the rung counts the receive, another copy comes in.
     let (publisher, at, copy) = (alpha.clone(), topic.clone(), body.clone());
-    *meter.0.lock() = Some(Box::new(move || {
+    *meter.act.lock() = Some(Box::new(move || {
         let out = publisher.publish(&at, &copy);
         assert_eq!((out.fanout, out.dropped), (0, 1), "the copy that is out keeps its slot");
     }));
     refused(news.try_recv(), Reason::RateLimited, "publishing");
     assert_eq!(world.bus.stats().queued, 2);
-    assert_eq!(message(news.try_recv()).missed(), 1);
+    // What was lost before it and meanwhile is told by the receive that hands something over.
+    assert_eq!(message(news.try_recv()).missed(), 2);
     assert_eq!(message(news.try_recv()).missed(), 0);
     assert!(news.try_recv().is_empty());
     let stats = world.bus.stats();
-    assert_eq!((stats.sent, stats.received, stats.dropped), (3, 2, 1));
+    assert_eq!((stats.sent, stats.received, stats.dropped), (4, 2, 2));
     assert!(stats.is_conserved());
 }
 
-/// A rung that does something while it counts a receive, and then refuses that.
+/// A copy that is held tells nobody what was lost before it: the next that is handed over does.
+#[test]
+fn a_held_copy_does_not_swallow_what_was_missed() {
+    let config = BusConfig { capacity: 1, ..BusConfig::default() };
+    let world =
+        World::with(config, |b| b.admitter(fak_adjudicate::Rank(0), std::sync::Arc::new(Hold("poison"))));
+    let (alpha, bravo) = (world.agent("alpha"), world.agent("bravo"));
+    let topic = key("in_kernel:news");
+    let mut news = bravo.subscribe(&topic).allowed().unwrap();
+    for body in ["poison", "lost"] {
+        allowed(&alpha.publish(&topic, &shared(&alpha, body)).verdict);
+    }
+    assert!(matches!(news.try_recv(), Delivery::Hold(_)));
+    allowed(&alpha.publish(&topic, &shared(&alpha, "x")).verdict);
+    assert_eq!(message(news.try_recv()).missed(), 1);
+    let stats = world.bus.stats();
+    assert_eq!((stats.held, stats.dropped, stats.received), (1, 1, 1));
+    assert!(stats.is_conserved());
+}
+
+/// §4.12: what has had its time takes none of its publisher's bytes.
+#[test]
+fn expired_publications_make_room() {
+    let limits = Limits { queued_bytes: 10, ..Limits::default() };
+    let world = World::with(BusConfig { limits, ..BusConfig::default() }, |b| b);
+    let (alpha, bravo) = (world.agent("alpha"), world.agent("bravo"));
+    let topic = key("in_kernel:news");
+    let mut news = bravo.subscribe(&topic).allowed().unwrap();
+    let deadline = Some(world.bus_now().after(Duration::from_millis(5)));
+    let rider = Rider { deadline, ..Rider::default() };
+    let body = shared(&alpha, "sixsix");
+    allowed(&alpha.publish_with(&topic, &body, Some(&rider)).verdict);
+    denied(&alpha.publish(&topic, &body).verdict, Reason::RateLimited, "a2achan/bytes");
+    world.clock.advance(Duration::from_millis(5));
+    allowed(&alpha.publish(&topic, &body).verdict);
+    message(news.try_recv());
+    let stats = world.bus.stats();
+    assert_eq!((stats.received, stats.dead, stats.queued), (1, 1, 0));
+}
+
+/// A rung that does something while it counts a receive, and then refuses that, or not.
 #[derive(Default)]
-struct Publishing(parking_lot::Mutex<Option<Box<dyn FnOnce() + Send>>>);
+struct Publishing {
+    act: parking_lot::Mutex<Option<Box<dyn FnOnce() + Send>>>,
+    allows: bool,
+}
 
 impl fak_abi::Adjudicator for Publishing {
     fn name(&self) -> fak_abi::RungName {
@@ -382,14 +425,12 @@ impl fak_abi::Adjudicator for Publishing {
         if call.tool().name() != "a2a.recv" {
             return fak_abi::Opinion::Defer;
         }
-        let act = self.0.lock().take();
-        match act {
-            Some(act) => {
-                act();
-                fak_abi::Opinion::deny(Reason::RateLimited, fak_abi::Site::new("publishing"))
-            }
-            None => fak_abi::Opinion::Defer,
+        let Some(act) = self.act.lock().take() else { return fak_abi::Opinion::Defer };
+        act();
+        if self.allows {
+            return fak_abi::Opinion::Defer;
         }
+        fak_abi::Opinion::deny(Reason::RateLimited, fak_abi::Site::new("publishing"))
     }
 }
 
@@ -397,20 +438,24 @@ impl fak_abi::Adjudicator for Publishing {
 /// handed over as well.
 #[test]
 fn an_end_while_counting_is_not_delivered() {
-    let meter = std::sync::Arc::new(Publishing::default());
-    let world = World::with(BusConfig::default(), |builder| {
-        builder.rung(fak_adjudicate::Rank(0), std::sync::Arc::clone(&meter) as _)
-    });
-    let (alpha, bravo) = (world.agent("alpha"), world.agent("bravo"));
-    let topic = key("in_kernel:news");
-    let mut news = bravo.subscribe(&topic).allowed().unwrap();
-    assert_eq!(alpha.publish(&topic, &shared(&alpha, "x")).fanout, 1);
-    let kernel = std::sync::Arc::clone(&world.kernel);
-    *meter.0.lock() = Some(Box::new(move || kernel.detach(&id("bravo")).unwrap()));
-    assert!(matches!(news.try_recv(), Delivery::Refuse(_)));
-    let stats = world.bus.stats();
-    assert_eq!((stats.sent, stats.received, stats.dead), (1, 0, 1));
-    assert!(stats.is_conserved());
+    for allows in [false, true] {
+        let meter = std::sync::Arc::new(Publishing { allows, ..Publishing::default() });
+        let world = World::with(BusConfig::default(), |builder| {
+            builder.rung(fak_adjudicate::Rank(0), std::sync::Arc::clone(&meter) as _)
+        });
+        let (alpha, bravo) = (world.agent("alpha"), world.agent("bravo"));
+        let topic = key("in_kernel:news");
+        let mut news = bravo.subscribe(&topic).allowed().unwrap();
+        assert_eq!(alpha.publish(&topic, &shared(&alpha, "x")).fanout, 1);
+        let kernel = std::sync::Arc::clone(&world.kernel);
+        *meter.act.lock() = Some(Box::new(move || kernel.detach(&id("bravo")).unwrap()));
+        let site = if allows { "a2achan/closed" } else { "publishing" };
+        let Delivery::Refuse(verdict) = news.try_recv() else { panic!("not refused") };
+        assert_eq!(verdict.refusal().unwrap().site.check(), site);
+        let stats = world.bus.stats();
+        assert_eq!((stats.sent, stats.received, stats.dead), (1, 0, 1));
+        assert!(stats.is_conserved());
+    }
 }
 
 /// §4.12: what is published counts in the publisher's queued bytes: once, until the last copy was

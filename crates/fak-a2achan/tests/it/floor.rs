@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use fak_a2achan::{Addressing, BusConfig, Limits};
+use fak_a2achan::{Addressing, BusConfig, Endpoint, Limits, RequestOptions};
 use fak_abi::{Act, Capability, Opinion, PrincipalSpec, Reason};
 
 use fak_adjudicate::Rank;
@@ -224,6 +224,31 @@ fn limits_of_one_principal_leave_others_alone() {
     Hand::new(bravo.recv(&at)).pending();
     drop(first);
     Hand::new(alpha.recv(&at)).pending();
+}
+
+/// §4.12: open requests and minted windows, each given back when it is over; refused, they leave
+/// nothing behind.
+#[test]
+fn requests_and_windows_of_one_principal_leave_others_alone() {
+    let limits = Limits { requests: 1, windows: 1, ..Limits::default() };
+    let world = World::with(BusConfig { limits, ..BusConfig::default() }, |b| b);
+    let (alpha, bravo) = (world.agent("alpha"), world.agent("bravo"));
+    let (at, plain) = (key("in_kernel:desk"), RequestOptions::default());
+    let ask = |by: &Endpoint| by.request(&at, &shared(by, "?"), &plain);
+    let first = ask(&alpha).allowed().unwrap();
+    denied(&ask(&alpha).verdict(), Reason::RateLimited, "a2achan/requests");
+    let _other = ask(&bravo).allowed().unwrap();
+    drop(first);
+    drop(ask(&alpha).allowed().unwrap());
+    assert_eq!(world.bus.stats().queued, 3, "what was refused was not sent");
+
+    let compact = |by: &Endpoint| by.compact(&private(by, "so far"), &[]);
+    let window = compact(&alpha).allowed().unwrap();
+    denied(&compact(&alpha).verdict(), Reason::RateLimited, "a2achan/windows");
+    assert!(compact(&bravo).is_allow());
+    message(alpha.resume(&window));
+    assert!(compact(&alpha).is_allow());
+    assert!(world.bus.stats().is_conserved());
 }
 
 /// §4.12: what one principal may queue is the limit to the byte, over however many mailboxes, also after they were used and

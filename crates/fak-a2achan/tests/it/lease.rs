@@ -257,7 +257,9 @@ fn a_leased_copy_ends_with_its_subscription() {
 #[test]
 fn a_leased_copy_is_screened_and_counted() {
     let meter = std::sync::Arc::new(Meter { limit: 1, ..Meter::default() });
-    let world = World::with(BusConfig::default(), |b| {
+    // What is held or refused gives its place among the leases back.
+    let limits = Limits { leases: 2, ..Limits::default() };
+    let world = World::with(BusConfig { limits, ..BusConfig::default() }, |b| {
         b.rung(fak_adjudicate::Rank(0), std::sync::Arc::clone(&meter) as _)
             .admitter(fak_adjudicate::Rank(0), std::sync::Arc::new(Hold("poison")))
     });

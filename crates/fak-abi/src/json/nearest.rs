@@ -20,8 +20,9 @@ pub fn nearest<'k>(name: &str, known: impl IntoIterator<Item = &'k str>) -> Opti
     let mut best: Option<(usize, &'k str)> = None;
     for candidate in known {
         let letters: Vec<char> = candidate.chars().flat_map(char::to_lowercase).take(257).collect();
-        // `ttl` for `ttl_ms`: the unit was left out.
-        let is_stem = letters.strip_prefix(&*name).is_some_and(|rest| rest.first() == Some(&'_'));
+        // `ttl` for `ttl_ms`, `worker` for `worker_id`: the short ending was left out.
+        let is_stem =
+            letters.strip_prefix(&*name).is_some_and(|rest| rest.first() == Some(&'_') && rest.len() <= 4);
         let allowed = (name.len().max(letters.len()) / 3).max(1);
         if letters.len() > 256 || (!is_stem && name.len().abs_diff(letters.len()) > allowed) {
             continue;

@@ -29,8 +29,8 @@ pub(super) struct AuditEntry {
     body: Body,
     verdict: Option<Decided>,
     cause: &'static str,
-    /// Of a gap: how many entries, the first and last act. Of a repair: how many bytes.
-    counts: Option<Counts>,
+    /// Of a gap: how many entries, the first and last act. Of a repair: how many bytes. Boxed, because acts have none.
+    counts: Option<Box<Counts>>,
 }
 
 #[derive(Debug, Clone)]
@@ -83,13 +83,17 @@ impl From<Tool<'_>> for EntryTool {
 }
 
 impl AuditEntry {
-    /// What the log will say of an event.
-    pub(super) fn new(event: &Event<'_>) -> Self {
+    /// What the log will say of an event, as an entry that counts against `holder`. Every member is named: an entry is made
+    /// for each act, and made of another one it would be copied.
+    pub(super) fn new(event: &Event<'_>, holder: u64) -> Self {
         Self {
             kind: match event.kind {
                 EventKind::Decide => AuditKind::Act,
                 other => AuditKind::Note(other),
             },
+            at: event.at,
+            seq: event.seq,
+            holder,
             who: event.principal.map(|principal| Who {
                 id: principal.id().clone(),
                 kind: principal.kind(),
@@ -105,16 +109,16 @@ impl AuditEntry {
             },
             verdict: event.verdict.map(Decided::of),
             cause: event.cause,
-            ..Self::bare(AuditKind::Act, event.at, event.seq)
+            counts: None,
         }
     }
 
     pub(super) fn gap(gap: Gap) -> Self {
-        Self { counts: Some(Counts::Gap(gap)), ..Self::bare(AuditKind::Gap, gap.at, gap.last) }
+        Self { counts: Some(Box::new(Counts::Gap(gap))), ..Self::bare(AuditKind::Gap, gap.at, gap.last) }
     }
 
     pub(super) fn repair(at: Timestamp, bytes: u64) -> Self {
-        Self { counts: Some(Counts::Cut(bytes)), ..Self::bare(AuditKind::Repair, at, 0) }
+        Self { counts: Some(Box::new(Counts::Cut(bytes))), ..Self::bare(AuditKind::Repair, at, 0) }
     }
 
     const fn bare(kind: AuditKind, at: Timestamp, seq: u64) -> Self {
@@ -168,12 +172,12 @@ impl AuditEntry {
                 o.string("by", by);
             }
             o.string_unless_empty("cause", self.cause);
-            match self.counts {
+            match self.counts.as_deref() {
                 None => {}
                 Some(Counts::Gap(gap)) => {
                     o.u64("count", gap.count).u64("first", gap.first).u64("last", gap.last);
                 }
-                Some(Counts::Cut(bytes)) => drop(o.u64("bytes", bytes)),
+                Some(Counts::Cut(bytes)) => drop(o.u64("bytes", *bytes)),
             }
             o.member("prev").put(&written(prev));
         });

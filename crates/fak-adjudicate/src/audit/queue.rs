@@ -71,6 +71,14 @@ struct Signal {
     closed: bool,
 }
 
+impl Shard {
+    #[inline]
+    fn reserve(&self) -> bool {
+        let more = |used| (used < self.capacity).then_some(used + 1);
+        self.used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).is_ok()
+    }
+}
+
 impl Queue {
     pub(super) fn new(capacity: usize, share: usize) -> Arc<Self> {
         let capacity = i64::try_from(capacity).unwrap_or(i64::MAX);
@@ -105,24 +113,24 @@ impl Queue {
         if self.tag.get().is_none_or(|tag| tag == who.tag()) { who.incarnation() } else { STRANGERS }
     }
 
-    fn entry(&self, event: &Event<'_>) -> AuditEntry {
-        let mut entry = AuditEntry::new(event);
-        entry.holder = event.principal.map_or(STRANGERS, |who| self.holder(who));
-        entry
+    /// This thread's shard.
+    #[inline]
+    fn own(&self) -> Option<&Shard> {
+        self.shards.get(here())
     }
 
+    #[inline]
     fn reserve(&self) -> bool {
-        self.around().any(|shard| {
-            let more = |used| (used < shard.capacity).then_some(used + 1);
-            shard.used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).is_ok()
-        })
+        self.own().is_some_and(Shard::reserve) || self.around().any(Shard::reserve)
     }
 
-    fn push(&self, entry: AuditEntry) {
-        if let Some(held) = self.allowance(entry.holder) {
+    fn push(&self, event: &Event<'_>) {
+        let holder = event.principal.map_or(STRANGERS, |who| self.holder(who));
+        if let Some(held) = self.allowance(holder) {
             held.fetch_add(1, Ordering::Relaxed);
         }
-        let Some(shard) = self.around().next() else { return };
+        let Some(shard) = self.own() else { return };
+        let entry = AuditEntry::new(event, holder);
         let first = {
             let mut entries = shard.entries.lock();
             entries.push(entry);
@@ -227,18 +235,18 @@ impl Auditor for Audit {
     }
 
     fn release(&self) {
-        if let Some(shard) = self.0.around().next() {
+        if let Some(shard) = self.0.own() {
             shard.used.fetch_sub(1, Ordering::Relaxed);
         }
     }
 
     fn record(&self, event: &Event<'_>) {
-        self.0.push(self.0.entry(event));
+        self.0.push(event);
     }
 
     fn note(&self, event: &Event<'_>) {
         if self.0.reserve() {
-            self.0.push(self.0.entry(event));
+            self.0.push(event);
         } else {
             self.miss(event.at, event.seq);
         }

@@ -123,3 +123,18 @@ fn a_permit_is_for_layers_of_the_kernel() {
         fak_abi::Admission::Permit(permit) => panic!("permitted by {}", permit.by()),
     }
 }
+
+/// §2.3, §4.10: neither a dead handle nor one of another kernel is told who is attached, fleet or not.
+#[test]
+fn only_the_attached_of_this_kernel_are_told_who_is() {
+    let kernel = Kernel::builder().build().unwrap();
+    let elsewhere = Kernel::builder().build().unwrap();
+    let of_fleet = |kernel: &std::sync::Arc<Kernel>, name| kernel.attach(spec(name).fleet(id("f"))).unwrap();
+    let (alpha, bravo) = (of_fleet(&kernel, "alpha"), of_fleet(&kernel, "bravo"));
+    let foreign = of_fleet(&elsewhere, "charlie");
+    assert_eq!(alpha.who().len(), 2);
+    assert!(kernel.who(&foreign).is_empty());
+    kernel.detach(&id("alpha")).unwrap();
+    assert!(alpha.who().is_empty());
+    assert_eq!(bravo.who().len(), 1);
+}

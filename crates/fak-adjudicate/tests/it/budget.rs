@@ -147,3 +147,18 @@ fn no_call_is_spent_twice() {
     assert_eq!(passed, 1000);
     assert_eq!(w.rung.wave_spent(&id("wave")).calls, 1000);
 }
+
+/// §3.5, §3.8: explaining says that a budget is spent, and of which part, and spends nothing.
+#[test]
+fn explaining_tells_of_a_budget_and_spends_nothing() {
+    let w = world(BudgetRung::new(ALL).each(Budget { calls: Some(1), ..Budget::default() }), None);
+    let alpha = attach(&w.kernel, "alpha");
+    let call = ToolCall::new(&alpha, &w.tool);
+    for _ in 0..3 {
+        assert!(w.kernel.explain(&call).verdict.is_allow());
+    }
+    assert!(alpha.decide(&call).is_allow());
+    let explained = w.kernel.explain(&call);
+    assert_eq!(explained.verdict.refusal().unwrap().site.check(), "budget/calls");
+    assert!(explained.rungs.iter().any(|of| of.by == "budget" && of.reason.is_some()), "{explained}");
+}

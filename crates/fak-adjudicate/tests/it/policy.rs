@@ -218,7 +218,10 @@ proptest! {
 #[test]
 fn errors_say_where_what_and_what_was_meant() {
     let cases = [
-        ("[[allow]]\ntool = \"x\"\n", "p:1:1: version: missing key \"version\": a policy begins with its version, which is 1\n 1 | [[allow]]\n   | ^"),
+        (
+            "[[allow]]\ntool = \"x\"\n",
+            "p:1:1: version: missing key \"version\": a policy begins with its version, which is 1\n 1 | [[allow]]\n   | ^",
+        ),
         ("version = 2\n", "p:1:11: version: expected the integer 1\n 1 | version = 2\n   |           ^"),
         (
             "version = 1\nallows = []\n",
@@ -486,4 +489,46 @@ fn reloading_is_atomic_and_kernels_are_independent() {
         }
         done.store(true, Ordering::Relaxed);
     });
+}
+
+#[test]
+fn a_policy_knows_how_many_rules_it_has() {
+    let read = |text: &str| Policy::from_toml("p", text).unwrap();
+    assert!(read("version = 1").is_empty());
+    let three =
+        read("version = 1\n[[allow]]\ntool = \"a\"\n[[deny]]\ntool = \"b\"\n[[quarantine]]\ntool = \"c\"");
+    assert_eq!((three.len(), three.is_empty()), (3, false));
+}
+
+/// §3.7: a rule is superfluous if an earlier one of its effect matches all it matches, in every condition; an allow also if a deny does.
+#[test]
+fn a_rule_is_covered_only_in_every_condition() {
+    let findings = |first: &str, second: &str| {
+        let text = format!("version = 1\n[[{first}\n[[{second}");
+        Policy::from_toml("p", &text).unwrap().lint(None).len()
+    };
+    for (first, second, found) in [
+        ("deny]]\ntool = \"a2a.*\"\nmax_bytes = 5", "deny]]\ntool = \"a2a.send\"\nmax_bytes = 5", 1),
+        ("deny]]\ntool = \"a2a.*\"\nmax_bytes = 5", "deny]]\ntool = \"a2a.send\"\nmax_bytes = 6", 1),
+        ("deny]]\ntool = \"a2a.*\"\nmax_bytes = 5", "deny]]\ntool = \"a2a.send\"\nmax_bytes = 4", 0),
+        ("deny]]\ntool = \"a2a.*\"\nmax_bytes = 5", "deny]]\ntool = \"a2a.send\"", 0),
+        ("allow]]\ntool = \"a2a.*\"\nmax_bytes = 5", "allow]]\ntool = \"a2a.send\"\nmax_bytes = 5", 1),
+        ("allow]]\ntool = \"a2a.*\"\nmax_bytes = 5", "allow]]\ntool = \"a2a.send\"\nmax_bytes = 4", 1),
+        ("allow]]\ntool = \"a2a.*\"\nmax_bytes = 5", "allow]]\ntool = \"a2a.send\"\nmax_bytes = 6", 0),
+        // What a deny matches above a limit is nothing that an allow matches up to one.
+        ("deny]]\ntool = \"a2a.*\"\nmax_bytes = 5", "allow]]\ntool = \"a2a.send\"\nmax_bytes = 5", 0),
+        ("deny]]\ntool = \"a2a.*\"", "allow]]\ntool = \"a2a.send\"\nmax_bytes = 5", 1),
+        ("deny]]\ntool = \"*\"\ntaint = \"tainted\"", "deny]]\ntool = \"a2a.send\"\ntaint = \"tainted\"", 1),
+        ("deny]]\ntool = \"*\"\ntaint = \"tainted\"", "deny]]\ntool = \"a2a.send\"\ntaint = \"trusted\"", 0),
+        ("deny]]\ntool = \"*\"\nscope = \"fleet\"", "deny]]\ntool = \"a2a.send\"\nscope = \"fleet\"", 1),
+        ("deny]]\ntool = \"*\"\nscope = \"fleet\"", "deny]]\ntool = \"a2a.send\"\nscope = \"tenant\"", 0),
+        // Everybody has an id; not everybody has a fleet.
+        ("deny]]\ntool = \"*\"\nagent = \"*\"", "deny]]\ntool = \"a2a.send\"", 1),
+        ("deny]]\ntool = \"*\"\nagent = \"w*\"", "deny]]\ntool = \"a2a.send\"", 0),
+        ("deny]]\ntool = \"*\"\nfleet = \"*\"", "deny]]\ntool = \"a2a.send\"", 0),
+        // A tool of the host's is believed, one of the protocol's families is not.
+        ("deny]]\ntool = \"mine.own\"", "deny]]\ntool = \"a2a.sned\"", 1),
+    ] {
+        assert_eq!(findings(first, second), found, "{first} then {second}");
+    }
 }

@@ -187,3 +187,56 @@ proptest! {
         }
     }
 }
+
+/// §3.8: principals with a bucket are bounded too. Who finds no place is told how long until there is one, and there is one then;
+/// who has a place keeps it for as long as a bucket is not full.
+#[test]
+fn principals_are_bounded_and_full_buckets_make_room() {
+    let options = RateOptions {
+        principal: limit(2, 10),
+        address: limit(2, 10),
+        principals: 1, // one a shard, of which there are 16
+        ..RateOptions::default()
+    };
+    let w = world(options, None);
+    assert!(w.rung.is_empty());
+    let agents: Vec<_> = (0..64).map(|n| attach(&w.kernel, &format!("a{n}"))).collect();
+    let (mut placed, mut refused) = (Vec::new(), Vec::new());
+    for agent in &agents {
+        match site(w.act(agent, Some("x"))) {
+            None => placed.push(agent),
+            Some(found) => {
+                assert_eq!(found, ("rate/number", Some(10)));
+                refused.push(agent);
+            }
+        }
+    }
+    assert!(placed.len() <= 16 && refused.len() >= 48, "{} have a place", placed.len());
+    assert_eq!(w.rung.len(), 2 * placed.len());
+    assert!(!w.rung.is_empty());
+    // One that has a place spends its second token; nobody's place is taken while a bucket of its is not full.
+    w.clock.advance(Duration::from_millis(9));
+    for agent in &placed {
+        assert_eq!(w.act(agent, Some("x")), None);
+        assert_eq!(w.act(agent, Some("x")).map(|refusal| refusal.site.check()), Some("rate/principal"));
+    }
+    for agent in &refused {
+        let wait =
+            site(w.act(agent, Some("x"))).and_then(|(check, wait)| wait.filter(|_| check == "rate/number"));
+        assert!(wait.is_some_and(|wait| (1..=11).contains(&wait)), "{wait:?}");
+    }
+    w.clock.advance(Duration::from_millis(11));
+    let found = refused.iter().filter(|agent| w.act(agent, Some("x")).is_none()).count();
+    assert!((1..=16).contains(&found), "{found} took the places that came free");
+    assert!(w.rung.len() <= 32);
+}
+
+/// §3.8: where both buckets are equally empty, the refusal is the principal's.
+#[test]
+fn of_two_equal_waits_the_principals_is_told() {
+    let options = RateOptions { principal: limit(1, 10), address: limit(1, 10), ..RateOptions::default() };
+    let w = world(options, None);
+    let alpha = attach(&w.kernel, "alpha");
+    assert_eq!(w.act(&alpha, Some("x")), None);
+    assert_eq!(site(w.act(&alpha, Some("x"))), Some(("rate/principal", Some(10))));
+}

@@ -231,6 +231,14 @@ fn a_record_in_a_file_is_patched_and_shown() {
     );
     // A refused patch leaves the file as it was.
     assert_eq!(scratch.fak(&["journal", "show", "j.json"]).out.lines().count(), 1);
+    // A body may be written as its text.
+    scratch.write(
+        "body.json",
+        title("x").replace("/title", "/body_ref").replace("\"x\"", "{\"text\": \"hello\"}"),
+    );
+    assert_eq!(apply("body.json", "current").status, 0);
+    let view = scratch.fak(&[&["task", "view", "j.json"][..], &planner].concat());
+    assert!(view.out.contains("body      5 bytes, sha256:2cf24dba"), "{}", view.out);
 }
 
 #[test]

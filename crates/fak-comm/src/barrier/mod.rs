@@ -113,7 +113,8 @@ impl Barrier {
     #[must_use]
     pub fn explain(&self, agent: &AgentHandle, witness: &Witness) -> Explanation {
         let address = Address::Group(self.group.name(), u32::try_from(witness.rank).unwrap_or(u32::MAX));
-        let explanation = agent.gate().explain(&ToolCall::new(agent, Act::Arrive).address(address));
+        let explanation =
+            self.core.inner.tie.explain(agent, &ToolCall::new(agent, Act::Arrive).address(address));
         let arrival = self.core.state.lock().fold.judge(agent.principal().id(), witness);
         match refusal_of(arrival).filter(|_| explanation.verdict.is_allow()) {
             Some((refusal, site)) => {

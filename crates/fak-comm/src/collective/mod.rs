@@ -8,10 +8,10 @@ mod submit;
 use std::sync::Arc;
 
 use fak_abi::{
-    Act, Address, Admission, AgentHandle, Charge, Explanation, Id, Outcome, Ref, Rider, RungName, ToolCall,
-    Verdict,
+    Act, Address, Admission, AgentHandle, Charge, Explanation, Id, Outcome, Ref, Rider, ToolCall, Verdict,
 };
 
+use crate::answer::Answer;
 use crate::barrier::Barrier;
 use crate::error::CommError;
 use crate::group::{Group, Member};
@@ -23,19 +23,7 @@ pub use gather::{Gathered, PendingGather};
 pub use hand::{Delivery, Lost, PendingDelivery};
 
 /// What a collective answers: its value, or which rank refused it (§6.2).
-#[derive(Clone, Debug)]
-#[must_use]
-pub enum Collective<T> {
-    /// Every rank was admitted.
-    Allow {
-        /// What it yields.
-        value: T,
-        /// The rung that allowed the first rank.
-        by: RungName,
-    },
-    /// One rank was refused, and so nothing happened.
-    Refuse(CollectiveRefusal),
-}
+pub type Collective<T> = Answer<T, CollectiveRefusal>;
 
 /// The rank that refused a collective (§6.2).
 #[derive(Clone, Debug)]
@@ -48,37 +36,9 @@ pub struct CollectiveRefusal {
     pub verdict: Verdict,
 }
 
-impl<T> Collective<T> {
-    /// The value, if it happened.
-    #[must_use]
-    pub fn allowed(self) -> Option<T> {
-        match self {
-            Self::Allow { value, .. } => Some(value),
-            Self::Refuse(_) => None,
-        }
-    }
-
-    /// The verdict, without the value.
-    pub fn verdict(&self) -> Verdict {
-        match self {
-            Self::Allow { by, .. } => Verdict::allow(by),
-            Self::Refuse(refusal) => refusal.verdict.clone(),
-        }
-    }
-
-    /// The refusal, if it is one.
-    #[must_use]
-    pub const fn refusal(&self) -> Option<&CollectiveRefusal> {
-        match self {
-            Self::Allow { .. } => None,
-            Self::Refuse(refusal) => Some(refusal),
-        }
-    }
-
-    /// True if it happened.
-    #[must_use]
-    pub const fn is_allow(&self) -> bool {
-        matches!(self, Self::Allow { .. })
+impl AsRef<Verdict> for CollectiveRefusal {
+    fn as_ref(&self) -> &Verdict {
+        &self.verdict
     }
 }
 
@@ -133,7 +93,7 @@ impl Communicator {
         let recipient = self.recipient(act, rank);
         let call = ToolCall::new(agent, act).address(self.address(rank)).recipient(recipient.as_ref());
         let call = call.rider(self.rider.as_deref());
-        agent.gate().explain(&body.map_or(call, |body| call.args(body)))
+        self.open.inner().tie.explain(agent, &body.map_or(call, |body| call.args(body)))
     }
 
     fn address(&self, rank: usize) -> Address<'_> {

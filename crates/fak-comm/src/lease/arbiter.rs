@@ -208,7 +208,7 @@ impl LaneArbiter {
     #[must_use]
     pub fn explain(&self, agent: &AgentHandle, request: LaneRequest<'_>, ttl: Duration) -> Explanation {
         let lane = lane_of(&request);
-        let explanation = agent.gate().explain(&call(agent, Act::Lease, lane.as_ref()));
+        let explanation = self.tie.explain(agent, &call(agent, Act::Lease, lane.as_ref()));
         let Some(link) = self.tie.link().filter(|_| explanation.verdict.is_allow()) else {
             return explanation;
         };

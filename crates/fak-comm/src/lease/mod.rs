@@ -6,8 +6,9 @@ mod floor;
 
 use std::sync::Arc;
 
-use fak_abi::{Id, Principal, RungName, Timestamp, Verdict};
+use fak_abi::{Id, Principal, Timestamp, Verdict};
 
+use crate::answer::Answer;
 use crate::lanes::{Conflict, Region, Tree};
 
 pub use arbiter::LaneArbiter;
@@ -57,20 +58,8 @@ impl Lease {
     }
 }
 
-/// What an act on leases answers (§6.7).
-#[derive(Clone, Debug)]
-#[must_use]
-pub enum Leased<T> {
-    /// It happened.
-    Allow {
-        /// What it yields.
-        value: T,
-        /// The rung that allowed it.
-        by: RungName,
-    },
-    /// It was refused.
-    Refuse(LeaseRefusal),
-}
+/// What an act on leases answers: what it yields, or what is in the way (§6.7).
+pub type Leased<T> = Answer<T, LeaseRefusal>;
 
 /// Why an act on leases was refused, and what is in the way (§6.7).
 #[derive(Clone, Debug)]
@@ -91,36 +80,8 @@ impl From<Verdict> for LeaseRefusal {
     }
 }
 
-impl<T> Leased<T> {
-    /// The value, if it happened.
-    #[must_use]
-    pub fn allowed(self) -> Option<T> {
-        match self {
-            Self::Allow { value, .. } => Some(value),
-            Self::Refuse(_) => None,
-        }
-    }
-
-    /// The verdict, without the value.
-    pub fn verdict(&self) -> Verdict {
-        match self {
-            Self::Allow { by, .. } => Verdict::allow(by),
-            Self::Refuse(refusal) => refusal.verdict.clone(),
-        }
-    }
-
-    /// The refusal, if it is one.
-    #[must_use]
-    pub const fn refusal(&self) -> Option<&LeaseRefusal> {
-        match self {
-            Self::Allow { .. } => None,
-            Self::Refuse(refusal) => Some(refusal),
-        }
-    }
-
-    /// True if it happened.
-    #[must_use]
-    pub const fn is_allow(&self) -> bool {
-        matches!(self, Self::Allow { .. })
+impl AsRef<Verdict> for LeaseRefusal {
+    fn as_ref(&self) -> &Verdict {
+        &self.verdict
     }
 }

@@ -2,18 +2,46 @@
 //! length are those of the text. Nobody has to hash by hand; what is performed is the reference.
 
 use fak_abi::{
-    Digest,
-    json::{self, Cursor, Lexer, Value},
+    Digest, ShareScope,
+    json::{self, Cursor, Document, Lexer, Value},
 };
 
 use super::{Parsed, rule};
 
-/// What the text of a record or patch is with every such reference spelled out; none if there is none. `scope` is for those
-/// that name none. A line stays the line it is.
+/// What a text that stands for a reference may not be.
+const WRONG: &str = "a body's \"text\" is a string, and stands for its \"bytes\": leave \"bytes\" out";
+
+/// A record or a patch with every body reference that is written as `{"text": …}` spelled out, as in scenarios. Without such a
+/// one, and where the text is no JSON, it is as it was: whoever reads it says what is wrong. Lines stay the lines they are.
+///
+/// # Errors
+///
+/// A `text` that is no string, or has `bytes` beside it.
+///
+/// ```
+/// let record = br#"{"body_ref": {"text": "hello"}}"#.to_vec();
+/// let spelled = String::from_utf8(fak_scenario::spell_out(record)?)?;
+/// assert!(spelled.contains("sha256:2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn spell_out(text: Vec<u8>) -> Result<Vec<u8>, json::Error> {
+    let Ok(document) = Document::parse(&text, &json::Limits::default()) else { return Ok(text) };
+    let root = document.root();
+    let scope = root.value().member("ops").and_then(|_| root.value().member("scope")?.as_str());
+    let spelled = std::str::from_utf8(&text)
+        .map_or(Ok(None), |text| spelled(text, root.value(), scope.unwrap_or(ShareScope::Fleet.name())))
+        .map_err(|()| root.invalid(WRONG))?;
+    Ok(spelled.map_or(text, String::into_bytes))
+}
+
+/// The same of a value in a scenario, if it has such references. `scope` is for those that name none.
 pub(super) fn spelled_out(text: &str, cursor: Cursor<'_>, scope: &str) -> Parsed<Option<String>> {
-    let origin = cursor.value().offset();
-    let mut found: Vec<&Value> =
-        body_refs(cursor.value()).into_iter().filter(|body| is_short(body)).collect();
+    spelled(text, cursor.value(), scope).map_err(|()| rule(cursor, WRONG))
+}
+
+fn spelled(text: &str, value: &Value, scope: &str) -> Result<Option<String>, ()> {
+    let origin = value.offset();
+    let mut found: Vec<&Value> = body_refs(value).into_iter().filter(|body| is_short(body)).collect();
     if found.is_empty() {
         return Ok(None);
     }
@@ -23,9 +51,7 @@ pub(super) fn spelled_out(text: &str, cursor: Cursor<'_>, scope: &str) -> Parsed
         let start = body.offset().saturating_sub(origin);
         let length = length(text.get(start..).unwrap_or_default());
         out.push_str(text.get(done..start).unwrap_or_default());
-        out.push_str(&reference(body, scope).ok_or_else(|| {
-            rule(cursor, "a body's \"text\" is a string, and stands for its \"bytes\": leave \"bytes\" out")
-        })?);
+        out.push_str(&reference(body, scope).ok_or(())?);
         let lines = text.get(start..start + length).unwrap_or_default().matches('\n').count();
         out.extend(std::iter::repeat_n('\n', lines));
         done = start + length;

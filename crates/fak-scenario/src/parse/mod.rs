@@ -19,6 +19,7 @@ use fak_abi::{
     json::{self, Cursor, Document, Fields},
 };
 
+pub use self::body_text::spell_out;
 pub(crate) use self::expect::to_serde;
 use self::names::Names;
 use crate::{

@@ -267,7 +267,11 @@ fn approval(cursor: Cursor<'_>) -> Parsed<Vec<ApprovalRule>> {
     match cursor.value().kind() {
         Kind::Bool(true) => return Ok(vec![ApprovalRule::Always]),
         Kind::Bool(false) => return Ok(Vec::new()),
-        _ => {}
+        Kind::Object(_) => {}
+        _ => {
+            let expected = "true, or an object with \"path\", \"actor_kind\" or \"scope\", each a word or a list of them";
+            return Err(cursor.invalid(expected).into());
+        }
     }
     let mut fields = closed(cursor, &["path", "actor_kind", "scope"])?;
     let mut rules = Vec::new();

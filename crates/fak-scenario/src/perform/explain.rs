@@ -2,12 +2,16 @@
 
 use std::time::Duration;
 
-use fak_abi::{Act as Verb, Address, AgentHandle, Explanation, Gate as _, Ref, ShareScope, ToolCall};
+use fak_abi::{
+    Act as Verb, Address, AgentHandle, ChannelKey, Digest, Explanation, Gate as _, Id, Locale, ShareScope,
+    ToolCall,
+};
 use fak_comm::LaneRequest;
 use fak_sharedtask::{Record, TaskId};
 
 use super::{
     done::{Done, Stop},
+    kernel::claim,
     world::World,
 };
 use crate::act::{
@@ -72,31 +76,30 @@ impl World {
             }
             Some(Ok(key)) => endpoint.explain(verb, &key, body.as_ref()),
             Some(Err(_)) => endpoint.explain_malformed(verb),
+            // The window's key is made by the act; it is as much the agent's own as the window of its name.
             None => {
-                let call = ToolCall::new(&handle, verb);
-                self.kernel.explain(&body.as_ref().map_or(call, |body| call.args(body)))
+                let own = ChannelKey::with_id(Locale::Window, handle.principal().id().clone());
+                endpoint.explain(verb, &own, body.as_ref())
             }
         })
     }
 
     fn explain_kernel(&mut self, by: &Actor, act: &KernelAct) -> Result<Explanation, Stop> {
         let handle = self.handle(by)?;
-        let explain = |world: &Self, verb: Verb, body: &Ref| {
-            world.kernel.explain(&ToolCall::new(&handle, verb).args(body))
-        };
         match act {
-            KernelAct::Widen { what, .. } => {
+            KernelAct::Widen { what, scope, .. } => {
                 let body = self.subject(by, what)?;
-                Ok(explain(self, Verb::Widen, &body))
+                Ok(self.kernel.explain_widen(&handle, &body, *scope))
             }
-            KernelAct::Trust { what, .. } => {
+            KernelAct::Trust { what, evidence, .. } => {
                 let body = self.subject(by, what)?;
-                Ok(explain(self, Verb::Trust, &body))
+                Ok(self.kernel.explain_trust(&handle, &body, &claim(&body, *evidence)?))
             }
             KernelAct::PoolPut { body } => {
                 let body = self.subject(by, &Subject::Body(body.clone()))?;
-                Ok(explain(self, Verb::PoolPut, &body))
+                Ok(self.pool.explain_put(&handle, &body))
             }
+            KernelAct::PoolGet { text } => Ok(self.pool.explain_get(&handle, Digest::of(text.as_bytes()))),
             KernelAct::Call { tool, args, meta, address } => {
                 self.with_call(by, (tool, args.as_ref(), meta.as_ref()), address.as_ref(), |kernel, call| {
                     kernel.explain(call)
@@ -115,9 +118,10 @@ impl World {
                 let record = Record::draft(record.text.as_bytes(), &store.config().rules.limits);
                 Ok(store.explain_create(&handle, &record.map_err(|_| nothing())?))
             }
-            RecordAct::Patch { patch, base, .. } => {
+            RecordAct::Patch { patch, base, key } => {
                 let patch = self.based(patch, *base);
-                Ok(self.records.store.explain_patch(&handle, &patch))
+                let key = key.as_deref().and_then(|key| Id::new(key).ok());
+                Ok(self.records.store.explain_patch(&handle, &patch, key.as_ref()))
             }
             RecordAct::Approve { task, decision } => self.explain_decision(&handle, task, decision, true),
             RecordAct::Reject { task, decision } => self.explain_decision(&handle, task, decision, false),

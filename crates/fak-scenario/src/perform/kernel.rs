@@ -50,15 +50,7 @@ impl World {
     fn trust(&mut self, by: &Actor, what: &Subject, evidence: Evidence) -> Result<Done, Stop> {
         let handle = self.handle(by)?;
         let body = self.subject(by, what)?;
-        let claim = Claim {
-            statement: word("trusted")?,
-            subject: Some(body.digest()),
-            evidence: match evidence {
-                Evidence::Confirmed => Some(word("confirmed")?),
-                Evidence::Refuted => Some(word("refuted")?),
-                Evidence::None => None,
-            },
-        };
+        let claim = claim(&body, evidence)?;
         Ok(Done::outcome(self.kernel.trust(&handle, &body, claim)))
     }
 
@@ -209,4 +201,14 @@ fn rider(meta: Option<&RawJson>) -> Rider {
         }
     }
     rider
+}
+
+/// What is claimed of a value that is to be trusted, with what the step says the host's witness knows of it.
+pub(super) fn claim(body: &Ref, evidence: Evidence) -> Result<Claim, Stop> {
+    let evidence = match evidence {
+        Evidence::Confirmed => Some(word("confirmed")?),
+        Evidence::Refuted => Some(word("refuted")?),
+        Evidence::None => None,
+    };
+    Ok(Claim { statement: word("trusted")?, subject: Some(body.digest()), evidence })
 }

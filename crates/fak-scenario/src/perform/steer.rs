@@ -108,13 +108,9 @@ impl World {
     }
 
     fn correction(&self, name: &str) -> Result<Correction, Stop> {
-        self.steering
-            .corrections
-            .get(name)
-            .cloned()
-            .ok_or_else(|| match name {
-                "" => Stop::missing("no correction was received without a name: say which with \"as\""),
-                name => Stop::missing(format!("no correction is known as \"{name}\"")),
-            })
+        self.steering.corrections.get(name).cloned().ok_or_else(|| match name {
+            "" => Stop::missing("no correction was received without a name: say which with \"as\""),
+            name => Stop::missing(format!("no correction is known as \"{name}\"")),
+        })
     }
 }

@@ -4,8 +4,8 @@ use std::{collections::HashMap, sync::Arc, time::Duration};
 
 use fak_a2achan::Message;
 use fak_abi::{
-    Act, AgentHandle, AttachError, CapSet, Claim, Gate as _, Id, Outcome, PrincipalSpec, Ref, ShareScope,
-    Taint, Testimony, Ticket, ToolCall, WitnessResolver,
+    AgentHandle, AttachError, CapSet, Claim, Id, Outcome, PrincipalSpec, Ref, ShareScope, Taint, Testimony,
+    Ticket, ToolCall, WitnessResolver,
 };
 use fak_adjudicate::{
     Kernel, KernelLimits, ManualClock, PolicyRung, Pool, PoolOptions, Rank, RateLimit, RateOptions, RateRung,
@@ -250,8 +250,7 @@ impl World {
             made = match outcome {
                 Outcome::Allow { value, .. } => value,
                 Outcome::Refuse(verdict) => {
-                    let call = ToolCall::new(&maker, Act::Widen).args(&made);
-                    let explanation = Box::new(self.kernel.explain(&call));
+                    let explanation = Box::new(self.kernel.explain_widen(&maker, &made, scope));
                     return Err(Stop::Unshared(verdict, scope, explanation));
                 }
             };

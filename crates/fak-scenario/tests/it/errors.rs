@@ -59,6 +59,18 @@ fn an_unknown_member_is_named_with_the_nearest() {
 }
 
 #[test]
+fn what_requires_approval_says_how_it_is_written() {
+    check(
+        &whole(
+            "{\"schema\": \"fak.scenario.v1\", \"name\": \"n\", \"store\": {\"require_approval\": \"always\"}, \"steps\": []}",
+        ),
+        &expect![[
+            r#"x.json:1:74: store/require_approval: expected true, or an object with "path", "actor_kind" or "scope", each a word or a list of them"#
+        ]],
+    );
+}
+
+#[test]
 fn a_base_that_is_none_says_what_may_stand_there() {
     check(
         &steps(r#"{"do": "patch", "by": "alpha", "patch": {"task_id": "task_t", "base_rev": "0"}}"#),

@@ -48,7 +48,9 @@ fn every_example_holds() {
 #[test]
 fn every_scenario_of_the_manual_holds() {
     let manual = include_str!("../../../../docs/scenarios.md");
-    let blocks = manual.split("```json\n").skip(1).map(|rest| rest.split("```").next().unwrap());
+    // A block may have a file's name after its language.
+    let blocks = manual.split("```json").skip(1).map(|rest| rest.split_once('\n').unwrap().1);
+    let blocks = blocks.map(|rest| rest.split("```").next().unwrap());
     let mut count = 0;
     for text in blocks {
         let scenario = Scenario::parse(text.as_bytes(), Path::new("scenarios.md"), Reach::Folder).unwrap();
@@ -76,6 +78,37 @@ fn a_record_that_lacks_a_member_fails_and_says_which() {
     let report = scenario.perform(&Performance::default()).unwrap();
     let note = report.steps[0].note.as_deref().unwrap();
     assert!(note.starts_with("json: line 4, at \"/task_id\": expected \"task_\""), "{note}");
+}
+
+/// §3.5: whatever an act of the examples is answered by the kernel, explaining it just before says the same.
+#[test]
+fn explanations_agree_with_what_is_answered() {
+    // What the act itself takes, and what its key remembers, is learnt by the act.
+    const LEARNT: [&str; 3] = ["a2achan/full", "a2achan/key-reused", "kernel/pending"];
+    let mut differ = Vec::new();
+    let mut compared = 0;
+    for scenario in all("scenarios").into_iter().chain(all("incidents")) {
+        let report = scenario.perform(&Performance::default().explain(Explaining::Everything)).unwrap();
+        for step in &report.steps {
+            let Some(explained) = step.explanation.as_ref().and_then(|text| text.lines().next()) else {
+                continue;
+            };
+            let said = explained.strip_prefix("deny ").and_then(|rest| rest.split(' ').next());
+            if step.site.as_deref().is_some_and(|site| LEARNT.contains(&site)) {
+                continue;
+            }
+            let answered = step.reason.as_deref().filter(|_| step.verdict == "deny");
+            compared += 1;
+            if said != answered {
+                differ.push(format!(
+                    "{} step {} ({}): {said:?} {answered:?} at {:?}",
+                    report.file, step.number, step.act, step.site
+                ));
+            }
+        }
+    }
+    assert!(compared > 500, "{compared}");
+    assert!(differ.is_empty(), "{} of {compared}:\n{}", differ.len(), differ.join("\n"));
 }
 
 #[test]

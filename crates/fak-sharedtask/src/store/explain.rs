@@ -1,13 +1,14 @@
 //! Explaining acts on records without performing them (§3.5): the kernel's fold first, then what the store would check.
 
-use fak_abi::{Act, Address, AgentHandle, Explanation, Reason, Refusal, SiteInfo, ToolCall, Verdict};
+use fak_abi::{Act, Address, AgentHandle, Explanation, Id, Reason, Refusal, SiteInfo, ToolCall, Verdict};
 
 use super::TaskStore;
 use super::acts::{refusal_of, sees_all};
 use super::driver::{
-    ACTOR, AUTHORITY, DECISION, RECORD_BOUND, STORE, UNINSTALLED, UNKNOWN_TASK, WATCH_BOUND, WHOLE,
+    ACTOR, AUTHORITY, DECISION, KEY, RECORD_BOUND, STORE, UNINSTALLED, UNKNOWN_TASK, WATCH_BOUND, WHOLE,
 };
 use super::reads::is_open;
+use super::replay::Recall;
 use super::slot::Held;
 use crate::envelope::{Envelope as _, Patch, Record, TaskId};
 use crate::merge::{Merged, Terms, is_actor, merge};
@@ -31,10 +32,10 @@ impl TaskStore {
         })
     }
 
-    /// Why a patch would be answered as it would be now. The fold is the kernel's; behind it come the store's own refusals.
+    /// Why a patch, under this idempotency key if there is one, would be answered as it would be now. The fold is the kernel's; behind it come the store's own refusals.
     /// What the merge would answer is no verdict, and is learnt by patching.
     #[must_use]
-    pub fn explain_patch(&self, agent: &AgentHandle, patch: &Patch) -> Explanation {
+    pub fn explain_patch(&self, agent: &AgentHandle, patch: &Patch, key: Option<&Id>) -> Explanation {
         let body = self.core.body(agent, patch.to_json(), patch.scope);
         let call = self.call(agent, Act::TaskPatch, Address::Task(patch.task_id.id()), body.as_ref());
         self.explained(agent, &call, || {
@@ -45,6 +46,12 @@ impl TaskStore {
             let sight = Sight::of(&config.domain, agent.principal());
             // Witnesses are not asked: an unconfirmed label ends in a result, not in a refusal.
             let plan = Plan::new(patch, &config.rules.limits, &|_| false);
+            if let Some(key) = key
+                && let Recall::Other =
+                    self.core.books.of(agent.principal().id()).lock().recall(key, &patch.task_id, plan.digest)
+            {
+                return Some((Reason::Malformed, KEY));
+            }
             let slot = self.core.slot(&patch.task_id)?;
             let now = self.core.now();
             let terms = Terms { rules: &config.rules, sight: &sight, approved: false, now };

@@ -84,7 +84,7 @@ fn explanations_agree_with_the_acts_and_change_nothing() {
     let decision = decision_of(&world.store.patch(&agent, &held, None).allowed().unwrap());
     let before = world.store.record(&task()).unwrap();
     for (who, patch) in [(&agent, &forged), (&other, &forged), (&powerless, &forged), (&agent, &held)] {
-        let explained = world.store.explain_patch(who, patch);
+        let explained = world.store.explain_patch(who, patch, None);
         assert_eq!(world.store.record(&task()).unwrap(), before);
         let expected =
             if std::ptr::eq(who, &other) { None } else { refused(&world.store.patch(who, patch, None)) };

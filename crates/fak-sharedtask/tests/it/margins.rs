@@ -83,6 +83,22 @@ fn a_created_records_artifacts_are_held_to_the_rules_of_patches() {
     assert!(refused.to_string().contains("SCOPE_WIDEN_FORBIDDEN"), "{refused}");
 }
 
+/// §3.4, §5.5: a witness of the kernel counts for a record as one of the store does.
+#[test]
+fn a_witness_of_the_kernel_counts_for_records() {
+    let trusted = |digit| {
+        let mut body = body("trusted", "fleet");
+        body["digest"] = json!(digest(digit));
+        replace("/body_ref", body)
+    };
+    let world = World::with(config(), |builder| builder.witness(Confirms("77")));
+    world.store.create_json(record().to_string().as_bytes()).unwrap();
+    let agent = world.agent("a");
+    for (digit, expected) in [("8", "quarantined BODY_WITNESS_MISSING"), ("7", "accepted")] {
+        assert_eq!(answer(&world.patch(&agent, "fleet", json!([trusted(digit)]))), expected);
+    }
+}
+
 /// §5.5: a body that is less tainted than the one it replaces needs a witness; one that is as tainted, or more, does not.
 #[test]
 fn only_a_taint_that_falls_needs_a_witness() {
