@@ -49,12 +49,17 @@ impl Model {
             self.books.held += 1;
             return Got::Held(msg);
         }
-        let rings = msg.request.is_some_and(|at| self.receipt_closes_ring(at, who));
-        if rings || !self.has_credit(Act::Recv) {
+        if msg.request.is_some_and(|at| self.would_ring(at, who)) {
             if let Some(mailbox) = self.boxes.get_mut(key) {
                 mailbox.put_back(msg);
             }
-            return Got::Refused(if rings { Reason::LeaseHeld } else { Reason::RateLimited });
+            return Got::Refused(Reason::LeaseHeld);
+        }
+        if !self.has_credit(Act::Recv) {
+            if let Some(mailbox) = self.boxes.get_mut(key) {
+                mailbox.put_back(msg);
+            }
+            return Got::Refused(Reason::RateLimited);
         }
         self.count(Act::Recv);
         if let Some(at) = msg.request {

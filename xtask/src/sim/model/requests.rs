@@ -127,8 +127,10 @@ impl Model {
         let (mut reached, mut before) = (vec![to], 0);
         while reached.len() > before {
             before = reached.len();
-            for asked in self.asked.iter().filter(|asked| !self.is_past(asked)) {
+            for asked in &self.asked {
+                let is_over = asked.deadline.is_some_and(|at| self.now >= at) || !self.is_live(asked.who);
                 if let Some(Some(next)) = asked.blocking
+                    && !is_over
                     && reached.contains(&asked.who)
                     && !reached.contains(&next)
                 {
@@ -139,18 +141,13 @@ impl Model {
         reached.contains(&from)
     }
 
-    /// Its deadline has passed, or its requester is gone: it waits for nobody.
-    fn is_past(&self, asked: &Asked) -> bool {
-        let gone = self.agent(asked.who).is_none_or(|agent| !agent.live);
-        gone || asked.deadline.is_some_and(|at| self.now >= at)
-    }
-
-    /// §4.7: whether a request's being received by `receiver` would close a ring.
-    pub(super) fn receipt_closes_ring(&self, at: usize, receiver: Who) -> bool {
-        let Some(asked) = self.asked.get(at).filter(|asked| !self.is_past(asked)) else { return false };
+    /// §4.7: whether a request's being received by somebody would close a ring.
+    pub(super) fn would_ring(&self, at: usize, receiver: Who) -> bool {
+        let Some(asked) = self.asked.get(at) else { return false };
+        let is_over = asked.deadline.is_some_and(|at| self.now >= at) || !self.is_live(asked.who);
         match asked.blocking {
             None => false,
-            Some(known) => known != Some(receiver) && self.closes_ring(asked.who, receiver),
+            Some(known) => known != Some(receiver) && !is_over && self.closes_ring(asked.who, receiver),
         }
     }
 

@@ -2,7 +2,7 @@
 
 use fak_abi::Reason;
 
-use super::channels::{Got, Key, Msg, Own};
+use super::channels::{Got, Key, Msg};
 use super::host::Act;
 use super::{Body, Model, Scope, Who};
 
@@ -133,8 +133,11 @@ impl Model {
         if status.worker != id || bodies.is_empty() {
             return Err(Reason::TrustViolation);
         }
-        let bytes = |body: &Body| changed.as_ref().unwrap_or(body).text.len() as u64;
-        if !self.may_publish(who, &key, bodies.iter().map(bytes).sum()) || !self.has_credit(Act::Status) {
+        let bytes = changed.as_ref().map_or(json.len(), |body| body.text.len()) * bodies.len();
+        if self.topics.contains_key(&key) && !self.has_bytes(who, bytes as u64) {
+            return Err(Reason::RateLimited);
+        }
+        if !self.has_credit(Act::Status) {
             return Err(Reason::RateLimited);
         }
         let last = self.statuses.iter().find(|other| other.who == who).map(|other| other.seq);
@@ -345,10 +348,5 @@ impl Model {
     pub(super) fn forget_steering(&mut self, who: Who) {
         self.statuses.retain(|status| status.who != who);
         self.steers.iter_mut().filter(|steer| steer.worker == who).for_each(|steer| steer.forgotten = true);
-    }
-
-    /// True if the key is one of those that accept one act alone.
-    pub(crate) fn is_act_only(&self, key: &Key) -> bool {
-        matches!(self.owner_of(key), Own::OneActOnly(_))
     }
 }
