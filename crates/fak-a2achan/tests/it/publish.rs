@@ -118,7 +118,7 @@ fn binding_and_capacity_of_the_topic_key_do_not_matter() {
 /// of them than mailboxes.
 #[test]
 fn declared_topics_are_bounded() {
-    let limits = fak_a2achan::Limits { mailboxes: 2, ..Default::default() };
+    let limits = Limits { mailboxes: 2, ..Default::default() };
     let config = BusConfig { addressing: fak_a2achan::Addressing::Declared, limits, ..BusConfig::default() };
     let world = World::with(config, |builder| builder);
     let (alpha, bravo) = (world.agent("alpha"), world.agent("bravo"));
