@@ -118,7 +118,7 @@ fn binding_and_capacity_of_the_topic_key_do_not_matter() {
 /// of them than mailboxes.
 #[test]
 fn declared_topics_are_bounded() {
-    let limits = fak_a2achan::Limits { mailboxes: 2, ..Default::default() };
+    let limits = Limits { mailboxes: 2, ..Default::default() };
     let config = BusConfig { addressing: fak_a2achan::Addressing::Declared, limits, ..BusConfig::default() };
     let world = World::with(config, |builder| builder);
     let (alpha, bravo) = (world.agent("alpha"), world.agent("bravo"));
@@ -156,4 +156,20 @@ fn a_publication_is_not_refused_for_what_has_had_its_time() {
         let stats = world.bus.stats();
         assert_eq!((stats.sent, stats.dead, stats.queued), (4, 2, 2));
     }
+}
+
+/// §4.12: a subscription that a closing bus ended gives its place back once, not again when it is
+/// dropped.
+#[test]
+fn a_subscription_gives_its_place_back_once() {
+    let limits = Limits { subscriptions: 1, ..Default::default() };
+    let world = World::with(BusConfig { limits, ..BusConfig::default() }, |builder| builder);
+    let bravo = world.agent("bravo");
+    let topic = key("in_kernel:news");
+    let mut news = bravo.subscribe(&topic).allowed().unwrap();
+    allowed(&news.unsubscribe());
+    drop(news);
+    let _one = bravo.subscribe(&topic).allowed().unwrap();
+    denied(&bravo.subscribe(&topic).verdict(), Reason::RateLimited, "a2achan/subscriptions");
+    world.bus.close();
 }
