@@ -140,7 +140,11 @@ impl Model {
         let missed = std::mem::take(&mut sub.missed);
         if self.holds_back(&msg.body.text) {
             self.books.held += 1;
-            return (Got::Held(msg), missed);
+            // Nobody was told yet.
+            if let Some(sub) = self.subs.get_mut(at) {
+                sub.missed += missed;
+            }
+            return (Got::Held(msg), 0);
         }
         if !self.has_credit(Act::Recv) {
             if let Some(sub) = self.subs.get_mut(at) {
