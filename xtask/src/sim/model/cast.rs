@@ -28,12 +28,10 @@ pub(crate) enum Cap {
     Approve,
     Lane,
     Collective,
-    PoolWrite,
-    PoolRead,
 }
 
 impl Cap {
-    pub(crate) const ALL: [Self; 12] = [
+    pub(crate) const ALL: [Self; 10] = [
         Self::Send,
         Self::Recv,
         Self::Widen,
@@ -44,8 +42,6 @@ impl Cap {
         Self::Approve,
         Self::Lane,
         Self::Collective,
-        Self::PoolWrite,
-        Self::PoolRead,
     ];
 
     /// The capability's own tool (§2.8).
@@ -61,8 +57,6 @@ impl Cap {
             Self::Approve => "sharedtask.approve",
             Self::Lane => "lane.lease",
             Self::Collective => "comm.collective",
-            Self::PoolWrite => "pool.write",
-            Self::PoolRead => "pool.read",
         }
     }
 }

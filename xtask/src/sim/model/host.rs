@@ -47,8 +47,6 @@ pub(crate) enum Act {
     Broadcast,
     Scatter,
     Gather,
-    PoolPut,
-    PoolGet,
 }
 
 impl Act {
@@ -93,8 +91,6 @@ impl Act {
             Self::Broadcast => "comm.broadcast",
             Self::Scatter => "comm.scatter",
             Self::Gather => "comm.gather",
-            Self::PoolPut => "pool.put",
-            Self::PoolGet => "pool.get",
         }
     }
 
@@ -128,8 +124,6 @@ impl Act {
             Self::TaskView | Self::TaskWatch => Cap::TaskRead,
             Self::TaskApprove | Self::TaskReject => Cap::Approve,
             Self::Barrier | Self::Broadcast | Self::Scatter | Self::Gather => Cap::Collective,
-            Self::PoolPut => Cap::PoolWrite,
-            Self::PoolGet => Cap::PoolRead,
         }
     }
 

@@ -34,9 +34,9 @@ pub(crate) struct Model {
     pub(crate) bodies: Vec<Body>,
     pub(crate) marks: u64,
     pub(crate) boxes: BTreeMap<Key, Mailbox>,
-    pub(crate) topics: BTreeMap<Key, Vec<usize>>,
-    /// What was bound, or an attached agent's own, ever (§4.3 row 9).
+    /// Keys that somebody made known, ever (§4.3 row 9).
     pub(crate) known: BTreeSet<Key>,
+    pub(crate) topics: BTreeMap<Key, Vec<usize>>,
     pub(crate) subs: Vec<Sub>,
     pub(crate) closed: bool,
     /// How many messages were ever placed: a message's order.
@@ -92,8 +92,8 @@ impl Model {
             bodies: Vec::new(),
             marks: 0,
             boxes: BTreeMap::new(),
-            topics: BTreeMap::new(),
             known: BTreeSet::new(),
+            topics: BTreeMap::new(),
             subs: Vec::new(),
             closed: false,
             placed: 0,

@@ -235,7 +235,5 @@ const fn capability(cap: Cap) -> Capability {
         Cap::Approve => Capability::SharedtaskApprove,
         Cap::Lane => Capability::LaneLease,
         Cap::Collective => Capability::CommCollective,
-        Cap::PoolWrite => Capability::PoolWrite,
-        Cap::PoolRead => Capability::PoolRead,
     }
 }
