@@ -5,6 +5,7 @@
 mod alloc;
 mod bind;
 mod books;
+mod copies;
 mod correction;
 mod drops;
 mod fanout;

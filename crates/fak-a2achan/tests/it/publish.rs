@@ -157,3 +157,19 @@ fn a_publication_is_not_refused_for_what_has_had_its_time() {
         assert_eq!((stats.sent, stats.dead, stats.queued), (4, 2, 2));
     }
 }
+
+/// §4.12: a subscription that a closing bus ended gives its place back once, not again when it is
+/// dropped.
+#[test]
+fn a_subscription_gives_its_place_back_once() {
+    let limits = Limits { subscriptions: 1, ..Default::default() };
+    let world = World::with(BusConfig { limits, ..BusConfig::default() }, |builder| builder);
+    let bravo = world.agent("bravo");
+    let topic = key("in_kernel:news");
+    let mut news = bravo.subscribe(&topic).allowed().unwrap();
+    allowed(&news.unsubscribe());
+    drop(news);
+    let _one = bravo.subscribe(&topic).allowed().unwrap();
+    denied(&bravo.subscribe(&topic).verdict(), Reason::RateLimited, "a2achan/subscriptions");
+    world.bus.close();
+}

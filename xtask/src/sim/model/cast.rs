@@ -28,10 +28,12 @@ pub(crate) enum Cap {
     Approve,
     Lane,
     Collective,
+    PoolWrite,
+    PoolRead,
 }
 
 impl Cap {
-    pub(crate) const ALL: [Self; 10] = [
+    pub(crate) const ALL: [Self; 12] = [
         Self::Send,
         Self::Recv,
         Self::Widen,
@@ -42,6 +44,8 @@ impl Cap {
         Self::Approve,
         Self::Lane,
         Self::Collective,
+        Self::PoolWrite,
+        Self::PoolRead,
     ];
 
     /// The capability's own tool (§2.8).
@@ -57,6 +61,8 @@ impl Cap {
             Self::Approve => "sharedtask.approve",
             Self::Lane => "lane.lease",
             Self::Collective => "comm.collective",
+            Self::PoolWrite => "pool.write",
+            Self::PoolRead => "pool.read",
         }
     }
 }

@@ -47,6 +47,8 @@ pub(crate) enum Act {
     Broadcast,
     Scatter,
     Gather,
+    PoolPut,
+    PoolGet,
 }
 
 impl Act {
@@ -91,6 +93,8 @@ impl Act {
             Self::Broadcast => "comm.broadcast",
             Self::Scatter => "comm.scatter",
             Self::Gather => "comm.gather",
+            Self::PoolPut => "pool.put",
+            Self::PoolGet => "pool.get",
         }
     }
 
@@ -124,6 +128,8 @@ impl Act {
             Self::TaskView | Self::TaskWatch => Cap::TaskRead,
             Self::TaskApprove | Self::TaskReject => Cap::Approve,
             Self::Barrier | Self::Broadcast | Self::Scatter | Self::Gather => Cap::Collective,
+            Self::PoolPut => Cap::PoolWrite,
+            Self::PoolGet => Cap::PoolRead,
         }
     }
 

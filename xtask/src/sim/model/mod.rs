@@ -8,6 +8,7 @@ mod guards;
 pub(crate) mod host;
 pub(crate) mod layers;
 mod owners;
+mod pool;
 mod receive;
 mod requests;
 mod room;
@@ -63,6 +64,8 @@ pub(crate) struct Model {
     pub(crate) steers: Vec<steer::Steer>,
     pub(crate) windows: Vec<windows::Window>,
     pub(crate) barriers: Vec<waves::Barrier>,
+    /// What is kept of each content, owner and scope.
+    pub(crate) pool: Vec<Body>,
     pub(crate) pending: Vec<waves::Pending>,
     /// Promises of inboxes that are no more: they count for their senders still.
     pub(crate) orphans: Vec<(usize, Who, u64)>,
@@ -110,6 +113,7 @@ impl Model {
             steers: Vec::new(),
             windows: Vec::new(),
             barriers: Vec::new(),
+            pool: Vec::new(),
             pending: Vec::new(),
             orphans: Vec::new(),
             task_watches: Vec::new(),

@@ -202,6 +202,7 @@ impl Model {
         }
         self.forget_steering(who);
         self.forget_waves(who);
+        self.forget_pooled(who);
         // What it had held for a human is spent (§2.3).
         let own = self.record.held.iter_mut().filter(|held| held.actor == who && held.outcome.is_none());
         own.for_each(|held| held.outcome = Some("APPROVAL_REQUIRED"));
