@@ -93,11 +93,7 @@ fn perform(options: &Options) -> Result<Report, TaskError> {
         let verified = trail.finish();
         // What found no slot is in its gaps: the acts that were tried again, and nothing else.
         let missed = verified.as_ref().map_or(0, |verified| verified.missed);
-        report.check_equal(
-            "acts in gaps of the audit log, each of them tried again",
-            missed,
-            retried,
-        );
+        report.check_equal("acts in gaps of the audit log, each of them tried again", missed, retried);
         report.audited(verified);
     }
     report.finish(begun.elapsed(), retried);
