@@ -138,6 +138,8 @@ impl<L: Locks> Mailbox<L> {
         {
             self.put_back_due(&mut out, now, &mut sought);
         }
+        // Before anything is found: a candidate of the first look is asked about as of now, too.
+        sought.returns = out.returns;
         let begun = wait.as_ref().is_some_and(|(state, _)| state.is_begun());
         if out.only.as_ref().is_some_and(|only| !Arc::ptr_eq(only, seek.reader)) && !begun {
             sought.found = Found::NotYours;
@@ -151,7 +153,6 @@ impl<L: Locks> Mailbox<L> {
             Some((state, _)) if begun => input.end_of(state, seek.reader),
             _ => input.end,
         };
-        sought.returns = out.returns;
         if let Some(end) = end {
             sought.found = Found::End(end);
         } else if seek.returns.is_some_and(|returns| returns != out.returns) {

@@ -16,5 +16,6 @@ mod model;
 mod publish;
 mod recv;
 mod request;
+mod review;
 mod shapes;
 mod support;
