@@ -245,10 +245,10 @@ impl Input {
         if let Some(end) = self.end {
             return Some(end);
         }
-        if epoch == self.epoch {
-            return None;
+        // It may have been bound while the reader was woken and had not come round: then nobody waited.
+        if self.is_others(reader) {
+            return Some(End::Displace);
         }
-        let mine = self.only().is_none_or(|only| Arc::ptr_eq(only, reader));
-        Some(if mine { End::Unbind } else { End::Displace })
+        (epoch != self.epoch).then_some(End::Unbind)
     }
 }

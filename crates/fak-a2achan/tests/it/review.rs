@@ -34,3 +34,27 @@ fn a_look_ends_where_something_was_put_back_before() {
     assert_eq!(text(&bravo, message(bravo.try_recv(&at)).body()), "from alpha");
     refused(bravo.try_recv(&at), Reason::PolicyBlock, "a2achan/no-edge");
 }
+
+/// §4.6: once a key is bound, only its binder receives there; whoever was woken before is told so.
+#[test]
+fn a_waiter_that_was_woken_does_not_receive_from_a_key_bound_since() {
+    for straight in [true, false] {
+        let world = World::new();
+        let (alpha, bravo, carol) = (world.agent("alpha"), world.agent("bravo"), world.agent("carol"));
+        let at = key("in_kernel:w");
+        let mut wait = Hand::new(bravo.recv(&at));
+        wait.pending();
+        allowed(&alpha.send(&at, &shared(&alpha, "before")));
+        assert_eq!(wait.wakes(), 1);
+        let bound = carol.bind(&at);
+        if bound.is_allow() {
+            if straight {
+                message(carol.try_recv(&at));
+                allowed(&alpha.send(&at, &shared(&alpha, "for carol")));
+            }
+            assert!(!matches!(wait.ready(), Delivery::Message(_)), "straight {straight}");
+        } else {
+            assert_eq!(text(&bravo, message(wait.ready()).body()), "before");
+        }
+    }
+}
