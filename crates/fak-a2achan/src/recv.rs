@@ -180,10 +180,17 @@ impl Endpoint {
     fn hand_over_freely(&self, mailbox: &Mailbox, entry: Entry, wake: Option<Waker>) -> Delivery {
         wake.into_iter().for_each(Waker::wake);
         if !self.note_handed(&entry) {
-            mailbox.put_back(entry);
+            self.put_back(mailbox, entry);
             return Delivery::Refuse(self.refuse_freely(refusal(Reason::LeaseHeld, sites::RING)));
         }
         Delivery::Message(Message::new(entry, self.me(), 0))
+    }
+
+    /// What was taken and is not handed over goes back to its place, if there still is one (§4.11).
+    fn put_back(&self, mailbox: &Mailbox, entry: Entry) {
+        if let Some((entry, end)) = mailbox.put_back(entry) {
+            self.core().dead_letters(vec![entry], Cause::End(end));
+        }
     }
 
     /// From here on it is known whom the requester waits for; false if that would close a ring of
@@ -292,7 +299,7 @@ impl Endpoint {
         }
         let put_back = |entry: Entry| {
             if token == 0 {
-                mailbox.put_back(entry);
+                self.put_back(mailbox, entry);
             } else if let Some(waker) = mailbox.undo_lease(token) {
                 waker.wake();
             }

@@ -203,13 +203,18 @@ impl<L: Locks> Mailbox<L> {
         sought.found
     }
 
-    /// A message that was taken goes back to its place, as if it had not been.
-    pub(crate) fn put_back(&self, entry: Entry) {
+    /// A message that was taken goes back to its place, as if it had not been. Where everything has
+    /// ended meanwhile it comes back.
+    pub(crate) fn put_back(&self, entry: Entry) -> Option<(Entry, End)> {
         let wake = {
             let mut out = self.output.lock.lock();
             let mut input = self.input.lock();
             self.fold_direct(&mut input, &mut out);
             out.tally.received = out.tally.received.saturating_sub(1);
+            if let Some(end) = input.end {
+                out.tally.dead += 1;
+                return Some((entry, end));
+            }
             let gone = self.output.gone.load(Ordering::Relaxed).saturating_sub(1);
             self.output.gone.store(gone, Ordering::Release);
             input.gone_seen = gone;
@@ -219,6 +224,7 @@ impl<L: Locks> Mailbox<L> {
         if let Some(waker) = wake {
             waker.wake();
         }
+        None
     }
 }
 

@@ -58,3 +58,65 @@ fn a_waiter_that_was_woken_does_not_receive_from_a_key_bound_since() {
         }
     }
 }
+
+/// A rung that counts: it does something once, where an act is charged, and then refuses it or not.
+struct Meddler {
+    tool: &'static str,
+    refuses: bool,
+    what: Arc<OnceLock<Box<dyn Fn() + Send + Sync>>>,
+}
+
+impl Adjudicator for Meddler {
+    fn name(&self) -> RungName {
+        "meddler"
+    }
+    fn counts(&self) -> bool {
+        true
+    }
+    fn tools(&self) -> ToolScope {
+        ToolScope::only([self.tool])
+    }
+    fn judge(&self, _: &ToolCall<'_>, _: &Desk<'_>) -> Opinion {
+        Opinion::Defer
+    }
+    fn commit(&self, _: &ToolCall<'_>, _: &Desk<'_>) -> Opinion {
+        if let Some(what) = self.what.get() {
+            what();
+        }
+        if self.refuses { Opinion::deny(Reason::RateLimited, Site::new("meddler")) } else { Opinion::Defer }
+    }
+}
+
+type What = Arc<OnceLock<Box<dyn Fn() + Send + Sync>>>;
+
+fn meddled(config: BusConfig, tool: &'static str, refuses: bool) -> (World, What) {
+    let what = What::default();
+    let rung = Meddler { tool, refuses, what: Arc::clone(&what) };
+    (World::with(config, |b| b.rung(fak_adjudicate::Rank(50), Arc::new(rung))), what)
+}
+
+/// §4.10, §4.11: a message that cannot go back, because there is nothing any more to go back to, is a dead letter.
+#[test]
+fn what_is_put_back_where_all_has_ended_is_a_dead_letter() {
+    let ends: [fn(&World, &Endpoint) -> Box<dyn Fn() + Send + Sync>; 2] = [
+        |world, _| {
+            let bus = world.bus.clone();
+            Box::new(move || bus.close())
+        },
+        |world, maker| {
+            let (kernel, id) = (Arc::clone(&world.kernel), maker.agent().principal().id().clone());
+            Box::new(move || drop(kernel.detach(&id)))
+        },
+    ];
+    for end in ends {
+        let (world, what) = meddled(BusConfig::default(), "a2a.recv", true);
+        let (alpha, bravo) = (world.agent("alpha"), world.agent("bravo"));
+        let at = key("in_kernel:w");
+        allowed(&alpha.send(&at, &shared(&alpha, "x")));
+        assert!(what.set(end(&world, &alpha)).is_ok());
+        refused(bravo.try_recv(&at), Reason::RateLimited, "meddler");
+        let stats = world.bus.stats();
+        assert!(stats.is_conserved(), "{stats:?}");
+        assert_eq!((stats.sent, stats.queued, world.bus.dead_letters().len()), (1, 0, 1), "{stats:?}");
+    }
+}
