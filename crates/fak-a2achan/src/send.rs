@@ -323,6 +323,8 @@ impl Endpoint {
         match placed {
             // What was counted is not counted twice: a key that changed hands now is a refusal.
             Err(Block::Move | Block::End) => {
+                // The slot that was promised is free again.
+                spot.mailbox.pass_space();
                 Placing::Done(self.revoke(cleared, refusal(Reason::Misroute, sites::MOVED)), 0)
             }
             placed => self.finish(spot.mailbox, cleared, placed),

@@ -120,3 +120,28 @@ fn what_is_put_back_where_all_has_ended_is_a_dead_letter() {
         assert_eq!((stats.sent, stats.queued, world.bus.dead_letters().len()), (1, 0, 1), "{stats:?}");
     }
 }
+
+/// §4.3: a slot that was promised and is not used goes to whoever waits for room.
+#[test]
+fn a_promised_slot_that_the_key_moved_away_from_wakes_who_waits_for_room() {
+    let (world, what) = meddled(BusConfig { capacity: 1, ..BusConfig::default() }, "a2a.send", false);
+    let (alpha, bravo, carol) = (world.agent("alpha"), world.agent("bravo"), world.agent("carol"));
+    let at = key("in_kernel:w");
+    world.bus.open(&at);
+    let wakes = Arc::new(parking_lot::Mutex::new(None));
+    let (waits, sender, binder, place) = (Arc::clone(&wakes), bravo.clone(), carol, at.clone());
+    let meddle = move || {
+        if waits.lock().is_some() {
+            return;
+        }
+        let (sender, place) = (sender.clone(), place.clone());
+        let mut wait = Hand::new(Box::pin(async move { sender.ready(&place).await }));
+        wait.pending();
+        *waits.lock() = Some(Box::new(wait));
+        binder.bind(&at).allowed().unwrap().keep();
+    };
+    assert!(what.set(Box::new(meddle)).is_ok());
+    let at = key("in_kernel:w");
+    denied(&alpha.send(&at, &shared(&alpha, "x")), Reason::Misroute, "a2achan/moved");
+    assert_eq!(wakes.lock().as_ref().unwrap().wakes(), 1);
+}
