@@ -59,6 +59,55 @@ fn a_waiter_that_was_woken_does_not_receive_from_a_key_bound_since() {
     }
 }
 
+/// A rung that panics the first time it is asked.
+#[derive(Default)]
+struct Once(AtomicUsize);
+
+impl Adjudicator for Once {
+    fn name(&self) -> RungName {
+        "once"
+    }
+    fn tools(&self) -> ToolScope {
+        ToolScope::only(["a2a.send"])
+    }
+    fn judge(&self, _: &ToolCall<'_>, _: &Desk<'_>) -> Opinion {
+        assert!(self.0.fetch_add(1, Ordering::SeqCst) > 0, "a defect");
+        Opinion::Defer
+    }
+}
+
+struct Panics(Arc<AtomicUsize>);
+
+impl Emitter for Panics {
+    fn kinds(&self) -> EventKinds {
+        EventKinds::of(&[EventKind::Panic])
+    }
+    fn emit(&self, _: &Event<'_>) {
+        self.0.fetch_add(1, Ordering::SeqCst);
+    }
+}
+
+/// §3.2: a rung that panics counts as deny and is reported, though it may not panic when asked again.
+#[test]
+fn a_rung_that_panics_once_denies_the_act_it_was_asked_about() {
+    for at_hand in [false, true] {
+        let seen = Arc::new(AtomicUsize::new(0));
+        let emitter = Panics(Arc::clone(&seen));
+        let world = World::with(BusConfig::default(), |b| {
+            b.emitter(emitter).rung(fak_adjudicate::Rank(50), Arc::new(Once::default()))
+        });
+        let alpha = world.agent("alpha");
+        let at = key("in_kernel:w");
+        world.bus.open(&at);
+        let body = shared(&alpha, "x");
+        let send = || if at_hand { alpha.channel(&at).send(&body) } else { alpha.send(&at, &body) };
+        let verdict = send();
+        assert_eq!((verdict.reason(), verdict.by()), (Some(Reason::DefaultDeny), "once"), "{at_hand}");
+        assert_eq!((seen.load(Ordering::SeqCst), world.bus.stats().denied), (1, 1), "{at_hand}");
+        allowed(&send());
+    }
+}
+
 /// A rung that counts: it does something once, where an act is charged, and then refuses it or not.
 struct Meddler {
     tool: &'static str,
