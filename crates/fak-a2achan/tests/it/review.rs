@@ -194,3 +194,36 @@ fn a_promised_slot_that_the_key_moved_away_from_wakes_who_waits_for_room() {
     denied(&alpha.send(&at, &shared(&alpha, "x")), Reason::Misroute, "a2achan/moved");
     assert_eq!(wakes.lock().as_ref().unwrap().wakes(), 1);
 }
+
+/// §4.4, §4.7, §4.10: an answer that came in time and is leased stays its holder's past the request's
+/// deadline; what is given up later is a dead letter.
+#[test]
+fn a_leased_answer_outlasts_the_deadline_of_its_request() {
+    for acked in [true, false] {
+        let world = World::new();
+        let (alpha, bravo) = (world.agent("alpha"), world.agent("bravo"));
+        let at = key("in_kernel:w");
+        let deadline = Some(world.bus_now().after(Duration::from_millis(5)));
+        let rider = Rider { deadline, ..Rider::default() };
+        let options = RequestOptions { rider: Some(&rider), ..RequestOptions::default() };
+        let mut asked = alpha.request(&at, &shared(&alpha, "?"), &options).allowed().unwrap();
+        let request = message(bravo.try_recv(&at));
+        allowed(&bravo.reply(&request, &shared(&bravo, "!")));
+        let guard = asked.try_take_leased(None).message().unwrap();
+        world.clock.advance(Duration::from_millis(5));
+        assert!(matches!(asked.try_take(), Delivery::End(_)));
+        if acked {
+            allowed(&guard.ack());
+        } else {
+            drop(guard);
+        }
+        drop(asked);
+        let (stats, dead) = (world.bus.stats(), world.bus.dead_letters());
+        assert!(stats.is_conserved() && stats.queued == 0, "{stats:?}");
+        assert_eq!(dead.len() as u64, stats.dead, "{stats:?}");
+        assert_eq!(
+            dead.iter().map(|letter| letter.cause).collect::<Vec<_>>(),
+            [Cause::Late][usize::from(acked)..]
+        );
+    }
+}
