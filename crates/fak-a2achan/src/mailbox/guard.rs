@@ -96,7 +96,7 @@ impl<L: Locks> Mailbox<L> {
         }
         let out = self.output.lock.lock();
         let input = self.input.lock();
-        out.queue.iter().chain(&input.queue).filter_map(Entry::expires).min()
+        out.queue.iter().chain(&input.queue).chain(&input.single).filter_map(Entry::expires).min()
     }
 
     /// Binds it to `who`. What `who` may not read is purged.
