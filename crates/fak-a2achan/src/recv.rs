@@ -300,8 +300,8 @@ impl Endpoint {
         let put_back = |entry: Entry| {
             if token == 0 {
                 self.put_back(mailbox, entry);
-            } else if let Some(waker) = mailbox.undo_lease(token) {
-                waker.wake();
+            } else {
+                mailbox.undo_lease(token).into_iter().for_each(Waker::wake);
             }
         };
         if !self.note_handed(&entry) {

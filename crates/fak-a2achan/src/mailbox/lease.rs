@@ -2,7 +2,6 @@
 //! queued until it is acknowledged, or is put back at its place.
 
 use std::sync::Arc;
-use std::task::Waker;
 
 use fak_abi::{Principal, Timestamp};
 
@@ -92,11 +91,14 @@ impl<L: Locks> Mailbox<L> {
     }
 
     /// A lease that the act it belongs to could not keep: back, without counting against it.
-    pub(crate) fn undo_lease(&self, token: u64) -> Option<Waker> {
+    pub(crate) fn undo_lease(&self, token: u64) -> Wakes {
+        let mut wakes = Wakes::new();
         let mut out = self.output.lock.lock();
-        let at = out.leased_at(token)?;
-        let leased = out.leased.swap_remove(at);
-        self.reinsert(&mut self.input.lock(), &mut out, leased.entry)
+        if let Some(at) = out.leased_at(token) {
+            let leased = out.leased.swap_remove(at);
+            self.reinsert(&mut self.input.lock(), &mut out, leased.entry, &mut wakes);
+        }
+        wakes
     }
 
     /// Everything whose time with its holder is over goes back.
@@ -139,7 +141,7 @@ impl<L: Locks> Mailbox<L> {
             self.add_gone(out, 1, &mut purge.wakes);
             purge.entries.push(entry);
         } else {
-            purge.wakes.extend(self.reinsert(&mut self.input.lock(), out, entry));
+            self.reinsert(&mut self.input.lock(), out, entry, &mut purge.wakes);
         }
     }
 

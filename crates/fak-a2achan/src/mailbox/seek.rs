@@ -8,6 +8,7 @@ use std::task::Waker;
 use fak_abi::{Principal, Timestamp};
 
 use super::lease::Terms;
+use super::wait::SpaceWaiter;
 use super::{Input, Mailbox, Output, WaitState, Wakes};
 use crate::delivery::End;
 use crate::entry::Entry;
@@ -206,7 +207,8 @@ impl<L: Locks> Mailbox<L> {
     /// A message that was taken goes back to its place, as if it had not been. Where everything has
     /// ended meanwhile it comes back.
     pub(crate) fn put_back(&self, entry: Entry) -> Option<(Entry, End)> {
-        let wake = {
+        let mut wakes = Wakes::new();
+        {
             let mut out = self.output.lock.lock();
             let mut input = self.input.lock();
             self.fold_direct(&mut input, &mut out);
@@ -219,25 +221,26 @@ impl<L: Locks> Mailbox<L> {
             self.output.gone.store(gone, Ordering::Release);
             input.gone_seen = gone;
             entry.route.back(entry.body.len());
-            self.reinsert(&mut input, &mut out, entry)
-        };
-        if let Some(waker) = wake {
-            waker.wake();
+            self.reinsert(&mut input, &mut out, entry, &mut wakes);
         }
+        wakes.into_iter().for_each(Waker::wake);
         None
     }
 }
 
 impl<L: Locks> Mailbox<L> {
     /// Puts an entry at its place on the receivers' side and counts it as an arrival.
-    pub(super) fn reinsert(&self, input: &mut Input, out: &mut Output, entry: Entry) -> Option<Waker> {
+    pub(super) fn reinsert(&self, input: &mut Input, out: &mut Output, entry: Entry, wakes: &mut Wakes) {
         input.version += 1;
         out.returns += 1;
-        let wake = input.rouse(&entry.body);
+        wakes.extend(input.rouse(&entry.body));
+        if entry.expires().is_some() {
+            // Those who wait for room could not see when there will be some.
+            wakes.extend(out.space.drain(..).map(SpaceWaiter::into_waker));
+        }
         let at = out.queue.partition_point(|other| other.seq < entry.seq);
         out.queue.insert(at, entry);
         self.output.ahead.store(true, Ordering::Relaxed);
-        wake
     }
 }
 

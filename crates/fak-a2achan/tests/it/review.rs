@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use fak_a2achan::{BusConfig, Cause, Delivery, Endpoint, RequestOptions};
+use fak_a2achan::{BusConfig, Cause, Delivery, Endpoint, RequestOptions, SendOptions};
 use fak_abi::{
     Adjudicator, Desk, Edges, Emitter, Event, EventKind, EventKinds, Opinion, Principal, Reason, Rider,
     RungName, Site, ToolCall, ToolScope,
@@ -226,4 +226,60 @@ fn a_leased_answer_outlasts_the_deadline_of_its_request() {
             [Cause::Late][usize::from(acked)..]
         );
     }
+}
+
+/// §4.3, §4.4, §4.10: what was leased while somebody began to wait for room has its time as well, once it is back.
+#[test]
+fn a_patient_sender_is_woken_when_what_was_leased_has_had_its_time() {
+    for early in [true, false] {
+        let world = World::with(BusConfig { capacity: 1, ..BusConfig::default() }, |b| b);
+        let (alpha, bravo) = (world.agent("alpha"), world.agent("bravo"));
+        let at = key("in_kernel:w");
+        let brief = SendOptions { ttl: Some(Duration::from_millis(5)), ..SendOptions::default() };
+        allowed(&alpha.send_with(&at, &shared(&alpha, "brief"), &brief));
+        let guard = bravo.try_recv_leased(&at, None).message().unwrap();
+        let body = shared(&alpha, "patient");
+        let mut wait = Hand::new(alpha.send_wait(&at, &body, None));
+        wait.pending();
+        if early {
+            drop(guard);
+            wait.pending();
+            let before = wait.wakes();
+            world.clock.advance(Duration::from_millis(5));
+            assert!(wait.wakes() > before);
+        } else {
+            world.clock.advance(Duration::from_millis(5));
+            let before = wait.wakes();
+            drop(guard);
+            assert!(wait.wakes() > before);
+        }
+        allowed(&wait.ready());
+    }
+}
+
+/// §4.3: who gives a wait for room up leaves it to the next to see when there will be some.
+#[test]
+fn a_wait_for_room_that_is_given_up_passes_on_that_it_knew_when() {
+    let world = World::with(BusConfig { capacity: 1, ..BusConfig::default() }, |b| b);
+    let (alpha, bravo) = (world.agent("alpha"), world.agent("bravo"));
+    let at = key("in_kernel:w");
+    allowed(&alpha.send(&at, &shared(&alpha, "plain")));
+    let body = shared(&alpha, "patient");
+    let (mut first, mut second) =
+        (Hand::new(alpha.send_wait(&at, &body, None)), Hand::new(alpha.send_wait(&at, &body, None)));
+    first.pending();
+    second.pending();
+    message(bravo.try_recv(&at));
+    let brief = SendOptions { ttl: Some(Duration::from_millis(5)), ..SendOptions::default() };
+    allowed(&alpha.send_with(&at, &shared(&alpha, "brief"), &brief));
+    assert_eq!((first.wakes(), second.wakes()), (1, 0));
+    first.pending();
+    drop(first);
+    if second.wakes() > 0 {
+        second.pending();
+    }
+    let before = second.wakes();
+    world.clock.advance(Duration::from_millis(5));
+    assert!(second.wakes() > before);
+    allowed(&second.ready());
 }
