@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use fak_a2achan::{BusConfig, Cause, Delivery, Endpoint, RequestOptions, SendOptions};
+use fak_a2achan::{BusConfig, Cause, Delivery, Endpoint, Limits, RequestOptions, SendOptions};
 use fak_abi::{
     Adjudicator, Desk, Edges, Emitter, Event, EventKind, EventKinds, Opinion, Principal, Reason, Rider,
     RungName, Site, ToolCall, ToolScope,
@@ -282,4 +282,27 @@ fn a_wait_for_room_that_is_given_up_passes_on_that_it_knew_when() {
     world.clock.advance(Duration::from_millis(5));
     assert!(second.wakes() > before);
     allowed(&second.ready());
+}
+
+/// §4.12: waiting for room is a wait: nobody lists so many that all others look through them.
+#[test]
+fn waits_for_room_are_bounded() {
+    let limits = Limits { waits: 1, ..Limits::default() };
+    let world = World::with(BusConfig { capacity: 1, limits, ..BusConfig::default() }, |b| b);
+    let (alpha, bravo) = (world.agent("alpha"), world.agent("bravo"));
+    let (at, body) = (key("in_kernel:w"), shared(&alpha, "x"));
+    allowed(&alpha.send(&at, &body));
+    let mut wait = Hand::new(alpha.send_wait(&at, &body, None));
+    wait.pending();
+    wait.pending();
+    let channel = alpha.channel(&at);
+    denied(&Hand::new(alpha.send_wait(&at, &body, None)).ready(), Reason::RateLimited, "a2achan/full");
+    denied(&Hand::new(channel.send_wait(&body, None)).ready(), Reason::RateLimited, "a2achan/full");
+    Hand::new(alpha.ready(&at)).ready();
+    drop(wait);
+    let mut wait = Hand::new(channel.send_wait(&body, None));
+    wait.pending();
+    message(bravo.try_recv(&at));
+    allowed(&wait.ready());
+    Hand::new(alpha.recv(&key("in_kernel:other"))).pending();
 }
