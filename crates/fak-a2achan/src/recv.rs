@@ -115,6 +115,9 @@ impl Endpoint {
         if !sought.worn.is_empty() {
             self.core().dead_letters(std::mem::take(&mut sought.worn), Cause::Wear);
         }
+        if !sought.bound.is_empty() {
+            self.core().dead_letters(std::mem::take(&mut sought.bound), Cause::Bind);
+        }
     }
 
     /// Why this agent may not receive at a key that has no mailbox yet, if it may not.
@@ -188,9 +191,8 @@ impl Endpoint {
 
     /// What was taken and is not handed over goes back to its place, if there still is one (§4.11).
     fn put_back(&self, mailbox: &Mailbox, entry: Entry) {
-        if let Some((entry, end)) = mailbox.put_back(entry) {
-            self.core().dead_letters(vec![entry], Cause::End(end));
-        }
+        let (purge, cause) = mailbox.put_back(entry);
+        self.core().bury(purge, cause);
     }
 
     /// From here on it is known whom the requester waits for; false if that would close a ring of
@@ -275,7 +277,7 @@ impl Endpoint {
         (entry, token): Taken,
     ) -> (Delivery, u64) {
         if token != 0 && !self.account().is_some_and(|account| account.leases.take(account.limits().leases)) {
-            mailbox.undo_lease(token).into_iter().for_each(Waker::wake);
+            self.core().bury(mailbox.undo_lease(token), Cause::Bind);
             let refusal = refusal(Reason::RateLimited, sites::LEASES);
             return (Delivery::Refuse(self.refuse(permit, refusal)), 0);
         }
@@ -301,7 +303,7 @@ impl Endpoint {
             if token == 0 {
                 self.put_back(mailbox, entry);
             } else {
-                mailbox.undo_lease(token).into_iter().for_each(Waker::wake);
+                self.core().bury(mailbox.undo_lease(token), Cause::Bind);
             }
         };
         if !self.note_handed(&entry) {

@@ -19,6 +19,8 @@ use crate::sync::{Lock as _, Locks};
 #[derive(Debug, Default)]
 pub(crate) struct Purge {
     pub(crate) entries: Vec<Entry>,
+    /// What could not go back, because whoever alone may receive there by now may not read it.
+    pub(crate) bound: Vec<Entry>,
     pub(crate) wakes: Wakes,
 }
 

@@ -91,14 +91,14 @@ impl<L: Locks> Mailbox<L> {
     }
 
     /// A lease that the act it belongs to could not keep: back, without counting against it.
-    pub(crate) fn undo_lease(&self, token: u64) -> Wakes {
-        let mut wakes = Wakes::new();
+    pub(crate) fn undo_lease(&self, token: u64) -> Purge {
+        let mut purge = Purge::default();
         let mut out = self.output.lock.lock();
         if let Some(at) = out.leased_at(token) {
             let leased = out.leased.swap_remove(at);
-            self.reinsert(&mut self.input.lock(), &mut out, leased.entry, &mut wakes);
+            self.reinsert(&mut self.input.lock(), &mut out, leased.entry, &mut purge);
         }
-        wakes
+        purge
     }
 
     /// Everything whose time with its holder is over goes back.
@@ -113,6 +113,7 @@ impl<L: Locks> Mailbox<L> {
         let mut purge = Purge::default();
         self.return_due(out, now, &mut purge);
         sought.worn.append(&mut purge.entries);
+        sought.bound.append(&mut purge.bound);
         sought.wakes.append(&mut purge.wakes);
     }
 
@@ -141,7 +142,7 @@ impl<L: Locks> Mailbox<L> {
             self.add_gone(out, 1, &mut purge.wakes);
             purge.entries.push(entry);
         } else {
-            self.reinsert(&mut self.input.lock(), out, entry, &mut purge.wakes);
+            self.reinsert(&mut self.input.lock(), out, entry, purge);
         }
     }
 

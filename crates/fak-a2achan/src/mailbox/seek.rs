@@ -9,9 +9,10 @@ use fak_abi::{Principal, Timestamp};
 
 use super::lease::Terms;
 use super::wait::SpaceWaiter;
-use super::{Input, Mailbox, Output, WaitState, Wakes};
+use super::{Input, Mailbox, Output, Purge, WaitState, Wakes};
 use crate::delivery::End;
 use crate::entry::Entry;
+use crate::message::Cause;
 use crate::sync::{Lock as _, Locks};
 
 /// What a receiver looks for.
@@ -56,6 +57,8 @@ pub(crate) struct Sought {
     pub(crate) expired: Vec<Entry>,
     /// Messages that were put back once too often.
     pub(crate) worn: Vec<Entry>,
+    /// Messages that could not go back; see [`Purge::bound`].
+    pub(crate) bound: Vec<Entry>,
     pub(crate) wakes: Wakes,
     /// How often something has been put back so far.
     pub(crate) returns: u64,
@@ -63,8 +66,8 @@ pub(crate) struct Sought {
 
 impl Sought {
     pub(super) fn new() -> Self {
-        let (expired, worn, wakes) = (Vec::new(), Vec::new(), Wakes::new());
-        Self { found: Found::Nothing, expired, worn, wakes, returns: 0 }
+        let (expired, worn, bound, wakes) = (Vec::new(), Vec::new(), Vec::new(), Wakes::new());
+        Self { found: Found::Nothing, expired, worn, bound, wakes, returns: 0 }
     }
 }
 
@@ -204,39 +207,45 @@ impl<L: Locks> Mailbox<L> {
         sought.found
     }
 
-    /// A message that was taken goes back to its place, as if it had not been. Where everything has
-    /// ended meanwhile it comes back.
-    pub(crate) fn put_back(&self, entry: Entry) -> Option<(Entry, End)> {
-        let mut wakes = Wakes::new();
-        {
-            let mut out = self.output.lock.lock();
-            let mut input = self.input.lock();
-            self.fold_direct(&mut input, &mut out);
-            out.tally.received = out.tally.received.saturating_sub(1);
-            if let Some(end) = input.end {
-                out.tally.dead += 1;
-                return Some((entry, end));
-            }
-            let gone = self.output.gone.load(Ordering::Relaxed).saturating_sub(1);
-            self.output.gone.store(gone, Ordering::Release);
-            input.gone_seen = gone;
-            entry.route.back(entry.body.len());
-            self.reinsert(&mut input, &mut out, entry, &mut wakes);
+    /// A message that was taken goes back to its place, as if it had not been. Where that is not to be, it
+    /// comes back, and why.
+    pub(crate) fn put_back(&self, entry: Entry) -> (Purge, Cause) {
+        let mut purge = Purge::default();
+        let mut out = self.output.lock.lock();
+        let mut input = self.input.lock();
+        self.fold_direct(&mut input, &mut out);
+        out.tally.received = out.tally.received.saturating_sub(1);
+        if let Some(end) = input.end {
+            out.tally.dead += 1;
+            purge.entries.push(entry);
+            return (purge, Cause::End(end));
         }
-        wakes.into_iter().for_each(Waker::wake);
-        None
+        let gone = self.output.gone.load(Ordering::Relaxed).saturating_sub(1);
+        self.output.gone.store(gone, Ordering::Release);
+        input.gone_seen = gone;
+        entry.route.back(entry.body.len());
+        self.reinsert(&mut input, &mut out, entry, &mut purge);
+        (purge, Cause::Bind)
     }
 }
 
 impl<L: Locks> Mailbox<L> {
     /// Puts an entry at its place on the receivers' side and counts it as an arrival.
-    pub(super) fn reinsert(&self, input: &mut Input, out: &mut Output, entry: Entry, wakes: &mut Wakes) {
+    pub(super) fn reinsert(&self, input: &mut Input, out: &mut Output, entry: Entry, purge: &mut Purge) {
+        if input.only().is_some_and(|only| !entry.body.would_flow_to(only)) {
+            // It was not there to be purged when the key became somebody's (§4.6).
+            entry.route.leave(entry.body.len());
+            out.tally.dead += 1;
+            self.add_gone(out, 1, &mut purge.wakes);
+            purge.bound.push(entry);
+            return;
+        }
         input.version += 1;
         out.returns += 1;
-        wakes.extend(input.rouse(&entry.body));
+        purge.wakes.extend(input.rouse(&entry.body));
         if entry.expires().is_some() {
             // Those who wait for room could not see when there will be some.
-            wakes.extend(out.space.drain(..).map(SpaceWaiter::into_waker));
+            purge.wakes.extend(out.space.drain(..).map(SpaceWaiter::into_waker));
         }
         let at = out.queue.partition_point(|other| other.seq < entry.seq);
         out.queue.insert(at, entry);

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use fak_a2achan::{BusConfig, Cause, Delivery, Endpoint, Limits, RequestOptions, SendOptions};
 use fak_abi::{
-    Adjudicator, Desk, Edges, Emitter, Event, EventKind, EventKinds, Opinion, Principal, Reason, Rider,
+    Act, Adjudicator, Desk, Edges, Emitter, Event, EventKind, EventKinds, Opinion, Principal, Reason, Rider,
     RungName, Site, ToolCall, ToolScope,
 };
 
@@ -110,7 +110,7 @@ fn a_rung_that_panics_once_denies_the_act_it_was_asked_about() {
 
 /// A rung that counts: it does something once, where an act is charged, and then refuses it or not.
 struct Meddler {
-    tool: &'static str,
+    act: Act,
     refuses: bool,
     what: Arc<OnceLock<Box<dyn Fn() + Send + Sync>>>,
 }
@@ -123,12 +123,16 @@ impl Adjudicator for Meddler {
         true
     }
     fn tools(&self) -> ToolScope {
-        ToolScope::only([self.tool])
+        ToolScope::only([self.act.tool()])
     }
     fn judge(&self, _: &ToolCall<'_>, _: &Desk<'_>) -> Opinion {
         Opinion::Defer
     }
-    fn commit(&self, _: &ToolCall<'_>, _: &Desk<'_>) -> Opinion {
+    fn commit(&self, call: &ToolCall<'_>, _: &Desk<'_>) -> Opinion {
+        // The name of a capability stands for every act it opens.
+        if call.tool().act() != Some(self.act) {
+            return Opinion::Defer;
+        }
         if let Some(what) = self.what.get() {
             what();
         }
@@ -138,9 +142,9 @@ impl Adjudicator for Meddler {
 
 type What = Arc<OnceLock<Box<dyn Fn() + Send + Sync>>>;
 
-fn meddled(config: BusConfig, tool: &'static str, refuses: bool) -> (World, What) {
+fn meddled(config: BusConfig, act: Act, refuses: bool) -> (World, What) {
     let what = What::default();
-    let rung = Meddler { tool, refuses, what: Arc::clone(&what) };
+    let rung = Meddler { act, refuses, what: Arc::clone(&what) };
     (World::with(config, |b| b.rung(fak_adjudicate::Rank(50), Arc::new(rung))), what)
 }
 
@@ -158,7 +162,7 @@ fn what_is_put_back_where_all_has_ended_is_a_dead_letter() {
         },
     ];
     for end in ends {
-        let (world, what) = meddled(BusConfig::default(), "a2a.recv", true);
+        let (world, what) = meddled(BusConfig::default(), Act::Recv, true);
         let (alpha, bravo) = (world.agent("alpha"), world.agent("bravo"));
         let at = key("in_kernel:w");
         allowed(&alpha.send(&at, &shared(&alpha, "x")));
@@ -173,7 +177,7 @@ fn what_is_put_back_where_all_has_ended_is_a_dead_letter() {
 /// §4.3: a slot that was promised and is not used goes to whoever waits for room.
 #[test]
 fn a_promised_slot_that_the_key_moved_away_from_wakes_who_waits_for_room() {
-    let (world, what) = meddled(BusConfig { capacity: 1, ..BusConfig::default() }, "a2a.send", false);
+    let (world, what) = meddled(BusConfig { capacity: 1, ..BusConfig::default() }, Act::Send, false);
     let (alpha, bravo, carol) = (world.agent("alpha"), world.agent("bravo"), world.agent("carol"));
     let at = key("in_kernel:w");
     world.bus.open(&at);
@@ -305,4 +309,32 @@ fn waits_for_room_are_bounded() {
     message(bravo.try_recv(&at));
     allowed(&wait.ready());
     Hand::new(alpha.recv(&key("in_kernel:other"))).pending();
+}
+
+/// §4.6: what comes back to a key that was bound meanwhile, and may not flow to the binder, is a dead letter.
+#[test]
+fn what_comes_back_to_a_key_that_is_anothers_by_now_is_a_dead_letter() {
+    for leased in [true, false] {
+        let (world, what) = meddled(BusConfig::default(), Act::Recv, true);
+        let (alpha, bravo, zed) = (world.agent("alpha"), world.agent("bravo"), world.stranger("zed", "f2"));
+        let at = key("in_kernel:w");
+        allowed(&alpha.send(&at, &shared(&alpha, "x")));
+        if leased {
+            let guard = bravo.try_recv_leased(&at, None);
+            zed.bind(&at).allowed().unwrap().keep();
+            drop(guard.message().unwrap());
+        } else {
+            let (binder, bound) = (zed.clone(), at.clone());
+            assert!(what.set(Box::new(move || binder.bind(&bound).allowed().unwrap().keep())).is_ok());
+            refused(bravo.try_recv(&at), Reason::RateLimited, "meddler");
+        }
+        let dead = world.bus.dead_letters();
+        assert_eq!(
+            dead.iter().map(|letter| letter.cause).collect::<Vec<_>>(),
+            [Cause::Bind],
+            "leased {leased}"
+        );
+        let stats = world.bus.stats();
+        assert!(stats.is_conserved() && (stats.dead, stats.queued) == (1, 0), "{stats:?}");
+    }
 }
