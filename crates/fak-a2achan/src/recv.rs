@@ -257,7 +257,7 @@ impl Endpoint {
     ) -> (Delivery, u64) {
         let (reason, site) = match found {
             Found::Entry(entry, token) => return self.hand_over(call, permit, mailbox, (entry, token)),
-            Found::Nothing if unlinked => (Reason::PolicyBlock, sites::NO_EDGE),
+            Found::Nothing | Found::Others if unlinked => (Reason::PolicyBlock, sites::NO_EDGE),
             Found::Nothing | Found::Candidate(..) | Found::Again => return (self.found_nothing(permit), 0),
             Found::Others => (Reason::TrustViolation, sites::ONLY_OTHERS),
             Found::NotYours => (Reason::TrustViolation, sites::NOT_RECEIVER),

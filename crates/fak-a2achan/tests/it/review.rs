@@ -338,3 +338,16 @@ fn what_comes_back_to_a_key_that_is_anothers_by_now_is_a_dead_letter() {
         assert!(stats.is_conserved() && (stats.dead, stats.queued) == (1, 0), "{stats:?}");
     }
 }
+
+/// §3.5, §4.4: what lacks an edge is said to, whatever else is queued behind it; and so it is explained.
+#[test]
+fn a_missing_edge_is_said_before_what_is_for_others() {
+    let world = World::with(BusConfig::default(), |b| b.edges(Arc::new(NotFromCarol)));
+    let (bravo, carol, zed) = (world.agent("bravo"), world.agent("carol"), world.stranger("zed", "f2"));
+    let at = key("in_kernel:w");
+    allowed(&carol.send(&at, &shared(&carol, "x")));
+    allowed(&zed.send(&at, &shared(&zed, "y")));
+    let explained = bravo.explain(Act::Recv, &at, None);
+    assert_eq!(explained.site.map(|site| site.check), Some("a2achan/no-edge"));
+    refused(bravo.try_recv(&at), Reason::PolicyBlock, "a2achan/no-edge");
+}
