@@ -19,3 +19,4 @@ mod request;
 mod review;
 mod shapes;
 mod support;
+mod waits;
