@@ -353,6 +353,7 @@ impl Core {
 
     /// Wakes whom a purge names, and makes dead letters of what it holds. No lock may be held.
     pub(crate) fn bury(&self, mut purge: Purge, cause: Cause) {
+        self.unlease(std::mem::take(&mut purge.unleased));
         purge.wake();
         self.dead_letters(purge.entries, cause);
         self.dead_letters(purge.bound, Cause::Bind);

@@ -108,6 +108,9 @@ impl Endpoint {
     /// Acts on what a look did besides finding: no lock is held any more.
     #[inline]
     fn settle_sought(&self, sought: &mut Sought) {
+        if !sought.unleased.is_empty() {
+            self.core().unlease(std::mem::take(&mut sought.unleased));
+        }
         sought.wakes.drain(..).for_each(Waker::wake);
         if !sought.expired.is_empty() {
             self.core().dead_letters(std::mem::take(&mut sought.expired), Cause::Expire);
@@ -206,7 +209,7 @@ impl Endpoint {
     /// It was not handed over after all.
     fn unnote_handed(&self, entry: &Entry) {
         if let Some(answer) = entry.extra.as_ref().and_then(|extra| extra.answer.as_ref()) {
-            self.core().unnote_receiver(answer);
+            self.core().unnote_receiver(answer, self.me());
         }
     }
 

@@ -13,6 +13,7 @@ use super::lease::Leased;
 use super::{Input, Mailbox, Output, Wakes};
 use crate::delivery::End;
 use crate::entry::Entry;
+use crate::request::Return;
 use crate::sync::{Lock as _, Locks};
 
 /// What came out of a mailbox undelivered, and whom to wake.
@@ -21,6 +22,8 @@ pub(crate) struct Purge {
     pub(crate) entries: Vec<Entry>,
     /// What could not go back, because whoever alone may receive there by now may not read it.
     pub(crate) bound: Vec<Entry>,
+    /// Requests that were leased and are not any more, with who had them.
+    pub(crate) unleased: Vec<(Return, Arc<Principal>)>,
     pub(crate) wakes: Wakes,
 }
 

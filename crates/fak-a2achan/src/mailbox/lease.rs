@@ -114,6 +114,7 @@ impl<L: Locks> Mailbox<L> {
         self.return_due(out, now, &mut purge);
         sought.worn.append(&mut purge.entries);
         sought.bound.append(&mut purge.bound);
+        sought.unleased.append(&mut purge.unleased);
         sought.wakes.append(&mut purge.wakes);
     }
 
@@ -133,8 +134,9 @@ impl<L: Locks> Mailbox<L> {
     }
 
     fn return_to_place(&self, out: &mut Output, leased: Leased, purge: &mut Purge) {
-        let Leased { terms, mut entry, .. } = leased;
+        let Leased { terms, mut entry, holder, .. } = leased;
         let extra = entry.extra.get_or_insert_with(|| Box::new(Extra::default()));
+        purge.unleased.extend(extra.answer.clone().map(|answer| (answer, holder)));
         extra.returns = extra.returns.saturating_add(1);
         if extra.returns > terms.redeliveries {
             entry.route.leave(entry.body.len());

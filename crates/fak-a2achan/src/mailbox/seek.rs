@@ -13,6 +13,7 @@ use super::{Input, Mailbox, Output, Purge, WaitState, Wakes};
 use crate::delivery::End;
 use crate::entry::Entry;
 use crate::message::Cause;
+use crate::request::Return;
 use crate::sync::{Lock as _, Locks};
 
 /// What a receiver looks for.
@@ -59,6 +60,8 @@ pub(crate) struct Sought {
     pub(crate) worn: Vec<Entry>,
     /// Messages that could not go back; see [`Purge::bound`].
     pub(crate) bound: Vec<Entry>,
+    /// See [`Purge::unleased`].
+    pub(crate) unleased: Vec<(Return, Arc<Principal>)>,
     pub(crate) wakes: Wakes,
     /// How often something has been put back so far.
     pub(crate) returns: u64,
@@ -66,8 +69,9 @@ pub(crate) struct Sought {
 
 impl Sought {
     pub(super) fn new() -> Self {
-        let (expired, worn, bound, wakes) = (Vec::new(), Vec::new(), Vec::new(), Wakes::new());
-        Self { found: Found::Nothing, expired, worn, bound, wakes, returns: 0 }
+        let (expired, worn, bound) = (Vec::new(), Vec::new(), Vec::new());
+        let (unleased, wakes) = (Vec::new(), Wakes::new());
+        Self { found: Found::Nothing, expired, worn, bound, unleased, wakes, returns: 0 }
     }
 }
 

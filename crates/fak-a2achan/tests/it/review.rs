@@ -351,3 +351,41 @@ fn a_missing_edge_is_said_before_what_is_for_others() {
     assert_eq!(explained.site.map(|site| site.check), Some("a2achan/no-edge"));
     refused(bravo.try_recv(&at), Reason::PolicyBlock, "a2achan/no-edge");
 }
+
+/// §4.7: whoever has bound a key is waited for by who asks there, also if a rung refused it the request once.
+#[test]
+fn a_refused_receipt_does_not_hide_a_ring() {
+    let (world, what) = meddled(BusConfig::default(), Act::Recv, true);
+    let (alpha, bravo) = (world.agent("alpha"), world.agent("bravo"));
+    let (hers, his) = (key("in_kernel:alpha"), key("in_kernel:bravo"));
+    assert!(what.set(Box::new(|| {})).is_ok());
+    let options = RequestOptions { blocking: true, ..RequestOptions::default() };
+    let asked = alpha.request(&his, &shared(&alpha, "?"), &options).allowed().unwrap();
+    refused(bravo.try_recv(&his), Reason::RateLimited, "meddler");
+    let ring = bravo.request(&hers, &shared(&bravo, "?"), &options);
+    denied(&ring.verdict(), Reason::LeaseHeld, "a2achan/ring");
+    drop(asked);
+}
+
+/// §4.4, §4.7: who gave a leased request back is not waited for any more.
+#[test]
+fn a_request_that_was_given_back_closes_no_ring() {
+    let world = World::new();
+    let (alpha, bravo) = (world.agent("alpha"), world.agent("bravo"));
+    let (at, hers) = (key("in_kernel:w"), key("in_kernel:alpha"));
+    let options = RequestOptions { blocking: true, ..RequestOptions::default() };
+    let asked = alpha.request(&at, &shared(&alpha, "?"), &options).allowed().unwrap();
+    let held = bravo.try_recv_leased(&at, None).message().unwrap();
+    let ask = || bravo.request(&hers, &shared(&bravo, "?"), &options);
+    denied(&ask().verdict(), Reason::LeaseHeld, "a2achan/ring");
+    drop(held);
+    drop(ask().allowed().unwrap());
+    // The next to have it is waited for, whenever the guard of one before it is dropped.
+    let late = bravo.try_recv_leased(&at, Some(Duration::from_millis(1))).message().unwrap();
+    world.clock.advance(Duration::from_millis(1));
+    let held = bravo.try_recv_leased(&at, None).message().unwrap();
+    denied(&late.ack(), Reason::Misroute, "a2achan/lease-over");
+    allowed(&held.ack());
+    denied(&ask().verdict(), Reason::LeaseHeld, "a2achan/ring");
+    drop(asked);
+}
