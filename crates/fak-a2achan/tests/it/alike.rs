@@ -236,7 +236,7 @@ impl Scene {
                         match delivery {
                             Delivery::Refuse(verdict) => self.verdict(&verdict),
                             Delivery::Message(message) => {
-                                self.said((message.body().digest(), message.missed()))
+                                self.said((message.body().digest(), message.missed()));
                             }
                             other => self.said(other),
                         }

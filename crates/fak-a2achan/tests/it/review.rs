@@ -112,7 +112,7 @@ fn a_rung_that_panics_once_denies_the_act_it_was_asked_about() {
 struct Meddler {
     act: Act,
     refuses: bool,
-    what: Arc<OnceLock<Box<dyn Fn() + Send + Sync>>>,
+    what: What,
 }
 
 impl Adjudicator for Meddler {
@@ -140,7 +140,8 @@ impl Adjudicator for Meddler {
     }
 }
 
-type What = Arc<OnceLock<Box<dyn Fn() + Send + Sync>>>;
+type Deed = Box<dyn Fn() + Send + Sync>;
+type What = Arc<OnceLock<Deed>>;
 
 fn meddled(config: BusConfig, act: Act, refuses: bool) -> (World, What) {
     let what = What::default();
@@ -151,7 +152,7 @@ fn meddled(config: BusConfig, act: Act, refuses: bool) -> (World, What) {
 /// §4.10, §4.11: a message that cannot go back, because there is nothing any more to go back to, is a dead letter.
 #[test]
 fn what_is_put_back_where_all_has_ended_is_a_dead_letter() {
-    let ends: [fn(&World, &Endpoint) -> Box<dyn Fn() + Send + Sync>; 2] = [
+    let ends: [fn(&World, &Endpoint) -> Deed; 2] = [
         |world, _| {
             let bus = world.bus.clone();
             Box::new(move || bus.close())

@@ -180,7 +180,7 @@ impl Scene {
             }
             Step::Poll { which } if !self.waits.is_empty() => self.poll(which % self.waits.len()),
             Step::Drop { which } if !self.waits.is_empty() => {
-                drop(self.waits.remove(which % self.waits.len()))
+                drop(self.waits.remove(which % self.waits.len()));
             }
             Step::Poll { .. } | Step::Drop { .. } => {}
             Step::Refuse { on } => self.refuses.store(on, Ordering::SeqCst),
