@@ -4,6 +4,7 @@
 
 mod alike;
 mod alloc;
+mod answers;
 mod bind;
 mod books;
 mod correction;

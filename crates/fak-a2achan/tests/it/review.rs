@@ -140,10 +140,10 @@ impl Adjudicator for Meddler {
     }
 }
 
-type Deed = Box<dyn Fn() + Send + Sync>;
-type What = Arc<OnceLock<Deed>>;
+pub(crate) type Deed = Box<dyn Fn() + Send + Sync>;
+pub(crate) type What = Arc<OnceLock<Deed>>;
 
-fn meddled(config: BusConfig, act: Act, refuses: bool) -> (World, What) {
+pub(crate) fn meddled(config: BusConfig, act: Act, refuses: bool) -> (World, What) {
     let what = What::default();
     let rung = Meddler { act, refuses, what: Arc::clone(&what) };
     (World::with(config, |b| b.rung(fak_adjudicate::Rank(50), Arc::new(rung))), what)
