@@ -58,7 +58,7 @@ fn step() -> impl Strategy<Value = Step> {
 }
 
 /// Nobody hands anything to an agent before it in the alphabet.
-struct Onward;
+pub(crate) struct Onward;
 
 impl Edges for Onward {
     fn may_hand(&self, from: &Principal, to: &Principal) -> bool {
