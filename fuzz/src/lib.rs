@@ -85,21 +85,21 @@ impl Read for Drip<'_> {
     }
 }
 
-/// Edits of a good text: each three bytes are a place and what stands there instead; a place beyond the end cuts there.
+/// Edits of a good text, four bytes each: a place, what is done there, and with what.
 pub fn edited(good: &[u8], edits: &[u8]) -> Vec<u8> {
     let mut out = good.to_vec();
-    for edit in edits.chunks_exact(3) {
-        let at = usize::from(u16::from_le_bytes([edit[0], edit[1]]));
-        match (at % 4, at / 4) {
-            (0, at) if at < out.len() => out[at] = edit[2],
-            (1, at) if at <= out.len() => out.insert(at, edit[2]),
-            (2, at) if at < out.len() => drop(out.remove(at)),
-            (3, at) if at < out.len() => {
-                // Moves a run of lines or bytes.
-                let to = (at + usize::from(edit[2])).min(out.len());
-                out[at..to].reverse();
+    for edit in edits.chunks_exact(4) {
+        let at = usize::from(u16::from_le_bytes([edit[0], edit[1]])) % (out.len() + 1);
+        match edit[2] % 5 {
+            0 if at < out.len() => out[at] = edit[3],
+            1 => out.insert(at, edit[3]),
+            2 if at < out.len() => drop(out.remove(at)),
+            3 => {
+                // Moves a run of bytes or lines.
+                let to = (at + usize::from(edit[3])).min(out.len());
+                out[at..to].rotate_left((to - at) / 2);
             }
-            (_, at) => out.truncate(at % (out.len() + 1)),
+            _ => out.truncate(at),
         }
     }
     out

@@ -192,3 +192,20 @@ fn dictionary(repo: &Repo) -> Result<PathBuf, TaskError> {
     fs::write(&path, text).map_err(|source| TaskError::Io { verb: "write", path: path.clone(), source })?;
     Ok(path)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_target_is_listed_and_every_seed_is_there() {
+        let repo = Repo::locate().unwrap();
+        let files = repo.files("fuzz/fuzz_targets", "rs").unwrap();
+        let names: Vec<String> =
+            files.iter().map(|path| path.file_stem().unwrap().to_string_lossy().into_owned()).collect();
+        assert_eq!(names, TARGETS.iter().map(|(name, _)| *name).collect::<Vec<_>>());
+        for seed in TARGETS.iter().flat_map(|(_, seeds)| *seeds) {
+            assert!(repo.path(seed).is_dir(), "{seed}");
+        }
+    }
+}

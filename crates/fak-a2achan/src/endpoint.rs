@@ -5,8 +5,8 @@ use std::fmt;
 use std::sync::Arc;
 
 use fak_abi::{
-    Act, Address, Admission, AgentHandle, ChannelKey, Charge, Cleared, Pass, Permit, Principal, Reason, Ref,
-    Refusal, Tool, ToolCall, Verdict,
+    Act, Address, Admission, AgentHandle, ChannelKey, Charge, Cleared, DriverLink, Pass, Permit, Principal,
+    Reason, Ref, Refusal, Tool, ToolCall, Verdict,
 };
 
 use crate::account::Account;
@@ -128,7 +128,15 @@ impl Endpoint {
     /// Folds an act of which nothing may be left to settle. A refusal is counted already.
     #[inline]
     pub(crate) fn pass(&self, call: &ToolCall<'_>) -> Pass {
-        let (Some(_), Some(link)) = (&self.0.account, self.0.core.link()) else { return Pass::Closely };
+        match (&self.0.account, self.0.core.link()) {
+            (Some(_), Some(link)) => self.pass_by(link, call),
+            _ => Pass::Closely,
+        }
+    }
+
+    /// As [`Self::pass`], where the link is at hand and the account known to be.
+    #[inline]
+    pub(crate) fn pass_by(&self, link: &DriverLink, call: &ToolCall<'_>) -> Pass {
         let pass = self.0.agent.gate().pass(call, link.key());
         if matches!(pass, Pass::Refuse(_)) {
             self.0.core.deny();

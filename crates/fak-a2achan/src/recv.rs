@@ -236,6 +236,10 @@ impl Endpoint {
     #[cold]
     fn successor(&self, old: &Arc<Mailbox>, incoming: &Incoming<'_>) -> Option<Arc<Mailbox>> {
         let Address::Channel(key) = incoming.address else { return None };
+        // A guard belongs to the mailbox that it was asked of: at that one there is nothing.
+        if incoming.lease.is_some() {
+            return None;
+        }
         self.core().find(key).filter(|mailbox| !Arc::ptr_eq(mailbox, old))
     }
 

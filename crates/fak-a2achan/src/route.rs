@@ -14,8 +14,14 @@ use crate::account::Account;
 pub(crate) struct Route {
     from: Arc<Principal>,
     to: Arc<OwnedAddress>,
-    /// Where the sender's bytes are accounted; `None` for what is not (answers).
-    account: Option<Arc<Account>>,
+    /// `None` for what is not accounted: answers.
+    books: Option<Box<Books>>,
+}
+
+#[derive(Debug)]
+struct Books {
+    /// Where the sender's bytes are accounted.
+    account: Arc<Account>,
     came: Came,
     went: Went,
 }
@@ -58,7 +64,8 @@ impl Route {
         to: Arc<OwnedAddress>,
         account: Option<Arc<Account>>,
     ) -> Arc<Self> {
-        Arc::new(Self { from, to, account, came: Came::default(), went: Went::default() })
+        let books = |account| Box::new(Books { account, came: Came::default(), went: Went::default() });
+        Arc::new(Self { from, to, books: account.map(books) })
     }
 
     pub(crate) const fn from(&self) -> &Arc<Principal> {
@@ -76,27 +83,30 @@ impl Route {
     /// Messages of this route that are queued.
     #[inline]
     pub(crate) fn queued(&self) -> u64 {
-        between(&self.came.messages, &self.went.messages)
+        self.books.as_ref().map_or(0, |books| between(&books.came.messages, &books.went.messages))
     }
 
     /// Bytes of this route that are queued.
     #[inline]
     pub(crate) fn queued_bytes(&self) -> u64 {
-        between(&self.came.bytes, &self.went.bytes)
+        self.books.as_ref().map_or(0, |books| books.queued_bytes())
     }
 
     pub(crate) fn allowance(&self) -> u64 {
-        self.came.allowance.load(Ordering::Relaxed)
+        self.books.as_ref().map_or(0, |books| books.came.allowance.load(Ordering::Relaxed))
     }
 
     pub(crate) fn set_allowance(&self, bytes: u64) {
-        self.came.allowance.store(bytes, Ordering::Relaxed);
+        if let Some(books) = &self.books {
+            books.came.allowance.store(bytes, Ordering::Relaxed);
+        }
     }
 
     /// True if fewer than `share` messages of this route are queued. Under the input lock.
     #[inline]
     pub(crate) fn has_share(&self, share: u64) -> bool {
-        let Self { came, went, .. } = self;
+        let Some(books) = &self.books else { return true };
+        let Books { came, went, .. } = &**books;
         between(&came.messages, &came.messages_gone) < share || {
             came.messages_gone.store(went.messages.load(Ordering::Relaxed), Ordering::Relaxed);
             between(&came.messages, &came.messages_gone) < share
@@ -106,47 +116,67 @@ impl Route {
     /// True if `bytes` more may be queued. Under the input lock (the topic's).
     #[inline]
     pub(crate) fn admits(&self, bytes: u64) -> bool {
-        let Some(account) = &self.account else { return true };
-        let queued = || between(&self.came.bytes, &self.came.bytes_gone);
-        queued().saturating_add(bytes) <= self.allowance() || self.admits_after_all(account, bytes)
+        let Some(books) = &self.books else { return true };
+        let Came { bytes: came, bytes_gone: gone, allowance, .. } = &books.came;
+        between(came, gone).saturating_add(bytes) <= allowance.load(Ordering::Relaxed)
+            || self.admits_after_all(books, bytes)
     }
 
     #[cold]
-    fn admits_after_all(&self, account: &Account, bytes: u64) -> bool {
-        self.came.bytes_gone.store(self.went.bytes.load(Ordering::Relaxed), Ordering::Relaxed);
-        self.queued_bytes().saturating_add(bytes) <= self.allowance() || account.allow(self, bytes)
+    fn admits_after_all(&self, books: &Books, bytes: u64) -> bool {
+        books.came.bytes_gone.store(books.went.bytes.load(Ordering::Relaxed), Ordering::Relaxed);
+        books.queued_bytes().saturating_add(bytes) <= self.allowance() || books.account.allow(self, bytes)
     }
 
     /// Takes back what entered by a reservation. Under the mailbox's input lock.
+    #[inline]
     pub(crate) fn unenter(&self, bytes: usize) {
-        add(&self.came.messages, 1_u64.wrapping_neg());
-        add(&self.came.bytes, (bytes as u64).wrapping_neg());
+        if let Some(books) = &self.books {
+            add(&books.came.messages, 1_u64.wrapping_neg());
+            add(&books.came.bytes, (bytes as u64).wrapping_neg());
+        }
     }
 
     /// Under the input lock: a message came in.
+    #[inline]
     pub(crate) fn enter(&self, bytes: usize) {
-        add(&self.came.messages, 1);
-        add(&self.came.bytes, bytes as u64);
+        if let Some(books) = &self.books {
+            add(&books.came.messages, 1);
+            add(&books.came.bytes, bytes as u64);
+        }
     }
 
     /// Under the output lock: a message went out.
+    #[inline]
     pub(crate) fn leave(&self, bytes: usize) {
-        add(&self.went.messages, 1);
-        add(&self.went.bytes, bytes as u64);
+        if let Some(books) = &self.books {
+            add(&books.went.messages, 1);
+            add(&books.went.bytes, bytes as u64);
+        }
     }
 
     /// A publication went out of the last of its queues, which have no lock in common.
     pub(crate) fn leave_shared(&self, bytes: usize) {
-        self.went.messages.fetch_add(1, Ordering::Relaxed);
-        self.went.bytes.fetch_add(bytes as u64, Ordering::Relaxed);
+        if let Some(books) = &self.books {
+            books.went.messages.fetch_add(1, Ordering::Relaxed);
+            books.went.bytes.fetch_add(bytes as u64, Ordering::Relaxed);
+        }
     }
 
     /// Under both locks: a message that went out is back.
     pub(crate) fn back(&self, bytes: usize) {
-        let Self { came, went, .. } = self;
-        add(&went.messages, 1_u64.wrapping_neg());
-        add(&went.bytes, (bytes as u64).wrapping_neg());
-        came.messages_gone.store(went.messages.load(Ordering::Relaxed), Ordering::Relaxed);
-        came.bytes_gone.store(went.bytes.load(Ordering::Relaxed), Ordering::Relaxed);
+        if let Some(books) = &self.books {
+            let Books { came, went, .. } = &**books;
+            add(&went.messages, 1_u64.wrapping_neg());
+            add(&went.bytes, (bytes as u64).wrapping_neg());
+            came.messages_gone.store(went.messages.load(Ordering::Relaxed), Ordering::Relaxed);
+            came.bytes_gone.store(went.bytes.load(Ordering::Relaxed), Ordering::Relaxed);
+        }
+    }
+}
+
+impl Books {
+    fn queued_bytes(&self) -> u64 {
+        between(&self.came.bytes, &self.went.bytes)
     }
 }

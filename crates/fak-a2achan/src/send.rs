@@ -164,7 +164,7 @@ impl Endpoint {
             return None;
         }
         let call = ToolCall::new(self.agent(), Act::Send).args(body).address(Address::Channel(key));
-        let by = match self.pass(&call) {
+        let by = match self.pass_by(link, &call) {
             Pass::Allow(by) => by,
             Pass::Refuse(verdict) => return Some(verdict),
             Pass::Closely => return None,

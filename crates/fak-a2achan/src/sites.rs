@@ -90,7 +90,7 @@ sites! {
         "widen it to a fleet or tenant that the requester has";
     AWAIT_SPENT = "a2achan/await-spent", "§4.7", "waiting again for an answer that was taken",
         "ask again";
-    RING = "a2achan/ring", "§4.7", "a blocking request that would close a ring of blocking requests",
+    RING = "a2achan/ring", "§4.7", "a blocking request that would close a ring of them, made or received",
         "answer what was asked of you first, or ask without blocking";
     WINDOW_UNKNOWN = "a2achan/window-unknown", "§4.8", "a window that was never minted, or was resumed",
         "resume a window once, by the id that compacting gave";

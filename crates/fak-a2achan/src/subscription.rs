@@ -1,13 +1,15 @@
 //! A subscription: the only way to its private inbox (§4.5). Ends when it is dropped. How a wait
-//! there goes is here, too; leased copies are in `lease`.
+//! there goes is in `wait`.
+
+mod wait;
 
 use std::fmt;
 use std::sync::Arc;
-use std::task::{Context, Poll};
+use std::task::Context;
 use std::time::Duration;
 
 use dashmap::Entry as Place;
-use fak_abi::{Act, Address, ChannelKey, Outcome, Pass, Permit, Reason, Rider, ToolCall, Verdict, WakeUp};
+use fak_abi::{Act, Address, ChannelKey, Outcome, Pass, Permit, Reason, Rider, ToolCall, Verdict};
 
 use crate::config::Addressing;
 use crate::core::Core;
@@ -19,6 +21,8 @@ use crate::message::{Cause, Message};
 use crate::send::refusal;
 use crate::sites;
 use crate::topic::{Inbox, Issue, Keep, Pulled, Settled, Taken, Topic};
+
+use wait::Pause;
 
 /// A subscription to a topic; see [`Endpoint::subscribe`] (§4.5). Dropping it ends it.
 ///
@@ -127,9 +131,9 @@ impl Endpoint {
 }
 
 impl Core {
-    /// Ends a subscription: what it had queued becomes dead letters (§4.11).
+    /// Ends a subscription: what it had queued becomes dead letters (§4.11). Once.
     pub(crate) fn end_subscription(&self, topic: &Arc<Topic>, inbox: &Arc<Inbox>, end: End) {
-        let (dead, is_empty) = topic.remove(inbox, end);
+        let Some((dead, is_empty)) = topic.remove(inbox, end) else { return };
         self.dead_copies(dead, Cause::End(end));
         if let Some(account) = self.account(inbox.subscriber()) {
             account.subscriptions.give();
@@ -277,7 +281,7 @@ impl Subscription {
     }
 
     async fn wait(&mut self, how: How<'_>) -> (Delivery, u64) {
-        let mut wait = Pause { subscription: self, begun: false, timer: None };
+        let mut wait = Pause::new(self);
         std::future::poll_fn(|cx| wait.poll(how, cx)).await
     }
 
@@ -451,63 +455,5 @@ impl Drop for Subscription {
 impl fmt::Debug for Subscription {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Subscription({} of {:?})", self.topic.key(), self.inbox.subscriber())
-    }
-}
-
-/// A wait at a subscription: takes its waker away when it is dropped.
-struct Pause<'a> {
-    subscription: &'a mut Subscription,
-    begun: bool,
-    timer: Option<WakeUp>,
-}
-
-impl Pause<'_> {
-    fn poll(&mut self, how: How<'_>, cx: &mut Context<'_>) -> Poll<(Delivery, u64)> {
-        let Self { subscription, begun, timer } = self;
-        let endpoint = &subscription.endpoint;
-        let deadline = how.rider.and_then(|rider| rider.deadline);
-        if *begun {
-            let cancel = how.rider.and_then(|rider| rider.cancel.as_ref());
-            let end = if !endpoint.me().is_attached() {
-                Some(End::Detach)
-            } else if cancel.is_some_and(fak_abi::Cancel::is_cancelled) {
-                Some(End::Cancel)
-            } else if deadline.is_some_and(|deadline| endpoint.core().now() >= deadline) {
-                Some(End::Timeout)
-            } else {
-                None
-            };
-            if let Some(end) = end {
-                return Poll::Ready((Delivery::End(end), 0));
-            }
-        }
-        let (delivery, token) = subscription.attempt(how, Some(cx));
-        if !delivery.is_empty() {
-            return Poll::Ready((delivery, token));
-        }
-        if !*begun && let Some(account) = endpoint.account() {
-            if !account.waits.take(account.limits().waits) {
-                return Poll::Ready((subscription.too_many(how), 0));
-            }
-            *begun = true;
-        }
-        // Anew at each poll: the task that waits may have changed since the last.
-        if let Some(deadline) = deadline
-            && let Some(link) = endpoint.core().link()
-        {
-            *timer = Some(link.timer().wake_at(deadline, cx.waker().clone()));
-        }
-        Poll::Pending
-    }
-}
-
-impl Drop for Pause<'_> {
-    fn drop(&mut self) {
-        self.subscription.inbox.stop_waiting();
-        if self.begun
-            && let Some(account) = self.subscription.endpoint.account()
-        {
-            account.waits.give();
-        }
     }
 }

@@ -216,10 +216,11 @@ impl<L: Locks> Topic<L> {
         issued
     }
 
-    /// Ends a subscription. What it had queued comes back; true if the topic has none left.
-    pub(crate) fn remove(&self, inbox: &Arc<Inbox<L>>, end: End) -> (Vec<Arc<Issue>>, bool) {
+    /// Ends a subscription. What it had queued comes back; true if the topic has none left. `None` if
+    /// it has ended before.
+    pub(crate) fn remove(&self, inbox: &Arc<Inbox<L>>, end: End) -> Option<(Vec<Arc<Issue>>, bool)> {
         let mut state = self.state.lock();
-        let (dead, waker) = inbox.end(end);
+        let (dead, waker) = inbox.end(end)?;
         let State { feeds, tally, .. } = &mut *state;
         if let Some(at) = feeds.iter().position(|feed| Arc::ptr_eq(&feed.cohort, inbox.cohort()))
             && let Some(feed) = feeds.get_mut(at)
@@ -235,7 +236,7 @@ impl<L: Locks> Topic<L> {
         if let Some(waker) = waker {
             waker.wake();
         }
-        (dead, is_empty)
+        Some((dead, is_empty))
     }
 
     /// Takes out what has had its time, everywhere.

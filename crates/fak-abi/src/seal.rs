@@ -169,6 +169,8 @@ mod tests {
         let owner = seal.principal(PrincipalSpec::agent(Id::new("a").unwrap()), 1, CapSet::NONE);
         let bytes = Bytes::from_static(b"the value");
         let body = seal.issue(&owner, bytes.clone(), Taint::Tainted, ShareScope::Fleet).unwrap();
+        let nothing = seal.issue(&owner, Bytes::new(), Taint::Tainted, ShareScope::Fleet).unwrap();
+        assert!(nothing.is_empty() && !body.is_empty());
         for same in [bytes.clone(), Bytes::copy_from_slice(&bytes)] {
             let moved = seal.relocate(&body, Location::Blob, same).unwrap();
             assert_eq!(

@@ -245,6 +245,15 @@ impl fmt::Debug for SystemTimer {
     }
 }
 
+/// A kernel's clock, as rungs are shown it: handing it out reads nothing of the kernel.
+pub(crate) struct KernelClock(pub(crate) Arc<dyn Clock>);
+
+impl Clock for KernelClock {
+    fn now(&self) -> Timestamp {
+        self.0.now()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::sync::mpsc;

@@ -48,7 +48,7 @@ struct Rare {
 ///
 /// The common answer is one pointer, and a refusal is written once, where the caller wants it:
 /// this is the hot path, and copies are most of what there is to save.
-#[inline]
+#[inline(always)]
 pub(crate) fn walk<'a>(
     chain: &'a Chain,
     call: &ToolCall<'_>,
@@ -63,7 +63,7 @@ pub(crate) fn walk<'a>(
     })
 }
 
-#[inline]
+#[inline(always)]
 fn step<'a>(
     chain: &'a Chain,
     call: &ToolCall<'_>,

@@ -243,7 +243,7 @@ impl Gate for Kernel {
     }
 
     fn clock(&self) -> &Arc<dyn Clock> {
-        &self.clock
+        &self.clock.0
     }
 
     fn timer(&self) -> &Arc<dyn Timer> {

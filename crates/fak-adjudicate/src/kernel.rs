@@ -15,7 +15,7 @@ use fak_abi::{
 use crate::attach::Roll;
 use crate::builder::KernelBuilder;
 use crate::chain::{Chain, Chains};
-use crate::clock::{SystemClock, SystemTimer};
+use crate::clock::{KernelClock, SystemClock, SystemTimer};
 use crate::fold::{Folded, Walk, conclude, refold_floor, walk};
 use crate::pending::Pending;
 use crate::seams::{Auditor, Reservation};
@@ -67,7 +67,7 @@ pub struct Kernel {
     pub(crate) pending: Pending,
     sequence: Arc<Sequence>,
     epoch: Sequence,
-    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) clock: KernelClock,
     pub(crate) timer: Arc<dyn Timer>,
 }
 
@@ -114,7 +114,7 @@ impl Kernel {
             pending,
             sequence: parts.sequence,
             epoch: Sequence::new(),
-            clock: parts.clock,
+            clock: KernelClock(parts.clock),
             timer: parts.timer,
         }
     }
@@ -136,7 +136,7 @@ impl Kernel {
     }
 
     pub(crate) fn desk(&self) -> Desk<'_> {
-        Desk { resolver: self, clock: &*self.clock }
+        Desk { resolver: self, clock: &self.clock }
     }
 
     pub(crate) const fn epoch_counter(&self) -> &Sequence {

@@ -64,7 +64,7 @@ pub(crate) const RESERVED: &[(&str, &[&str])] = &[
     ("syn", &["xtask"]),
     ("prettyplease", &["xtask"]),
     ("clap", &["fak-cli", "xtask"]),
-    ("indicatif", &["fak-cli"]),
+    ("indicatif", &["fak-cli", "xtask"]),
 ];
 
 /// The crate that has no async, no I/O, no lock and no global, and libraries that would bring one (tests may use them).

@@ -124,8 +124,8 @@ pub(super) fn each_thread(
     let work = &work;
     thread::scope(|scope| {
         let threads: Vec<_> = (0..plan.threads).map(|n| scope.spawn(move || work(n))).collect();
-        let ends = threads.into_iter().map(thread::ScopedJoinHandle::join);
-        ends.map(|end| end.unwrap_or_else(|_| Err(failed("a thread of the load panicked")))).collect()
+        let mut ends = threads.into_iter().map(thread::ScopedJoinHandle::join);
+        ends.try_for_each(|end| end.unwrap_or_else(|_| Err(failed("a thread of the load panicked"))))
     })
 }
 

@@ -94,7 +94,7 @@ fn perform(options: &Options) -> Result<Report, TaskError> {
         // What found no slot is in its gaps: the acts that were tried again, and nothing else.
         let missed = verified.as_ref().map_or(0, |verified| verified.missed);
         report.check_equal(
-            "acts missing from the audit log, refusals for want of a slot aside",
+            "acts in gaps of the audit log, each of them tried again",
             missed,
             retried,
         );

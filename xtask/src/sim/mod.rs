@@ -123,7 +123,7 @@ mod tests {
     #[test]
     fn a_fixed_budget_of_random_acts_agrees_with_the_model() {
         quiet();
-        let mut left = 20_000;
+        let mut left = 40_000;
         for episode in Episode::series(1) {
             let episode = episode.cut(left);
             if let Some((at, fault)) = episode.run() {

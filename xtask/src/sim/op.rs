@@ -76,6 +76,9 @@ pub(crate) enum Op {
     WatchCells { agent: u8, scope: u8 },
     NextTold { watch: u8, how: u8 },
     SendWait { agent: u8, key: u8, body: u8, deadline: u8 },
+    Copy { agent: u8, body: u8 },
+    PoolPut { agent: u8, body: u8 },
+    PoolGet { agent: u8, body: u8 },
     Starve { how: u8, seed: u8 },
     Close,
 }
@@ -84,6 +87,7 @@ impl Op {
     /// A step, at random.
     pub(crate) fn random(rng: &mut Rng) -> Self {
         match rng.below(20) {
+            8 if rng.one_in(3) => return Self::pooled(rng),
             0..4 => return Self::layered(rng),
             4..8 => return Self::steered(rng),
             _ => {}
@@ -134,6 +138,16 @@ impl Op {
             988..999 => Self::Explain { agent: x, key: y, body: z },
             _ if x < 32 => Self::Close,
             _ => Self::Settle { order: x },
+        }
+    }
+
+    /// A step of the pool.
+    fn pooled(rng: &mut Rng) -> Self {
+        let (agent, body) = (rng.byte(), rng.byte());
+        match rng.below(10) {
+            0..2 => Self::Copy { agent, body },
+            2..6 => Self::PoolPut { agent, body },
+            _ => Self::PoolGet { agent, body },
         }
     }
 

@@ -40,34 +40,34 @@ pub(crate) struct Cohort<L: Locks> {
 
 pub(super) struct State<L: Locks> {
     /// What somebody has yet to read.
-    log: VecDeque<Logged>,
+    pub(super) log: VecDeque<Logged>,
     /// The place in the log of the oldest of that.
-    first: u64,
-    members: Vec<Option<Member<L>>>,
+    pub(super) first: u64,
+    pub(super) members: Vec<Option<Member<L>>>,
     /// Members that read the log.
     readers: u32,
     /// Members that are not here any more leave a place free.
     seated: u32,
     /// Members with a waker.
-    waiting: u32,
+    pub(super) waiting: u32,
     pub(super) tally: Tally,
 }
 
-struct Logged {
-    copy: Queued,
+pub(super) struct Logged {
+    pub(super) copy: Queued,
     /// Readers that have yet to read it. Never less than for what is before it.
-    left: u32,
+    pub(super) left: u32,
 }
 
 pub(super) struct Member<L: Locks> {
-    inbox: Arc<Inbox<L>>,
+    pub(super) inbox: Arc<Inbox<L>>,
     /// The place of what it reads next; `None` while it has parted.
-    next: Option<u64>,
+    pub(super) next: Option<u64>,
     /// Copies that it lost and has not been told of.
     pub(super) missed: u64,
-    waker: Option<Waker>,
+    pub(super) waker: Option<Waker>,
     /// Its own queue, once it had to have one.
-    own: Option<Box<Own>>,
+    pub(super) own: Option<Box<Own>>,
 }
 
 /// A copy that was taken out of an inbox.
@@ -270,7 +270,7 @@ impl<L: Locks> State<L> {
 
     /// A reader goes past the publication at `next`, which it was for.
     #[inline]
-    fn pass(&mut self, next: u64) -> Option<Arc<Issue>> {
+    pub(super) fn pass(&mut self, next: u64) -> Option<Arc<Issue>> {
         let at = usize::try_from(next.wrapping_sub(self.first)).ok()?;
         let logged = self.log.get_mut(at)?;
         logged.left -= 1;
@@ -298,7 +298,7 @@ impl<L: Locks> State<L> {
 
     /// Forgets what all have read, or have a copy of their own of.
     #[inline]
-    fn trim(&mut self) {
+    pub(super) fn trim(&mut self) {
         while self.log.front().is_some_and(|logged| logged.left == 0) {
             self.first += 1;
             self.log.pop_front().into_iter().for_each(|logged| drop(logged.copy.leave()));
@@ -359,143 +359,13 @@ impl<L: Locks> Member<L> {
         self.inbox.subscriber()
     }
 
-    fn has_own(&self) -> bool {
+    pub(super) fn has_own(&self) -> bool {
         self.own.as_ref().is_some_and(|own| own.has_queued())
     }
 }
 
-impl<L: Locks> Inbox<L> {
-    /// The next copy, where it reads the log and nothing depends on the time: the common case.
-    /// `None` says only that a closer look is needed.
-    #[inline]
-    pub(crate) fn next(&self) -> Option<(Arc<Issue>, u64)> {
-        if self.cohort().is_timed() {
-            return None;
-        }
-        let mut state = self.cohort().lock();
-        let member = state.member(self)?;
-        let next = member.next?;
-        let copy = state.pass(next)?;
-        state.tally.received += 1;
-        let member = state.member(self)?;
-        member.next = Some(next + 1);
-        Some((copy, std::mem::take(&mut member.missed)))
-    }
-
-    /// As [`Inbox::next`], for everything up to `limit` at once, whether or not it reads the log. What
-    /// `made` makes of each copy, of how many were lost before it, and of how often it was put back
-    /// goes behind what is in `into`; how many.
-    #[inline]
-    pub(crate) fn next_batch<T>(
-        &self,
-        limit: usize,
-        into: &mut Vec<T>,
-        made: impl Fn(Arc<Issue>, u64, u32) -> T,
-    ) -> usize {
-        if self.is_timed() {
-            return 0;
-        }
-        let mut guard = self.cohort().lock();
-        let state = &mut *guard;
-        let Some(member) = state.members.get_mut(self.place).and_then(Option::as_mut) else { return 0 };
-        if !std::ptr::eq(Arc::as_ptr(&member.inbox), self) {
-            return 0;
-        }
-        let mut missed = std::mem::take(&mut member.missed);
-        let mut told = || std::mem::take(&mut missed);
-        let before = into.len();
-        if let Some(next) = member.next {
-            let read = usize::try_from(next.wrapping_sub(state.first)).unwrap_or(usize::MAX);
-            // Of a known length, so that each is made where it will be.
-            let there = state.log.len().saturating_sub(read).min(limit);
-            into.reserve(there);
-            let from = read.min(state.log.len());
-            into.extend(state.log.range_mut(from..).take(there).map(|logged| {
-                logged.left -= 1;
-                made(logged.copy.share(), told(), 0)
-            }));
-            member.next = Some(next + there as u64);
-            state.trim();
-        } else {
-            while into.len() - before < limit
-                && let Some(lot) = member.own.as_mut().and_then(|own| own.pop())
-            {
-                let (copy, returns) = lot.leave();
-                into.push(made(copy, told(), returns));
-            }
-            state.rejoin(self.place, self.cohort().apart);
-        }
-        let taken = into.len() - before;
-        state.tally.received += taken as u64;
-        if missed > 0
-            && let Some(member) = state.member(self)
-        {
-            member.missed = missed;
-        }
-        taken
-    }
-
-    /// True if nothing is queued.
-    pub(crate) fn is_empty(&self) -> bool {
-        let mut state = self.cohort().lock();
-        let end = state.first + state.log.len() as u64;
-        state.member(self).is_none_or(|member| match member.next {
-            Some(next) => next == end,
-            None => !member.has_own(),
-        })
-    }
-
-    /// The next copy; with `waker`, it is called once there is one. Copies whose time is over are
-    /// put into `expired`, worn out ones into `worn`.
-    pub(crate) fn pull(
-        &self,
-        keep: Keep,
-        now: Option<Timestamp>,
-        waker: Option<&Waker>,
-        (expired, worn): (&mut Vec<Arc<Issue>>, &mut Vec<Arc<Issue>>),
-    ) -> Pulled {
-        if let Some(now) = now {
-            expired.append(&mut self.cohort().expire(now));
-        }
-        let mut state = self.cohort().lock();
-        if let Some(end) = self.ended.get() {
-            return Pulled::End(*end);
-        }
-        if let Some(now) = now {
-            worn.append(&mut state.return_due(self, now));
-        }
-        if let Some(taken) = state.take(self, keep, self.cohort().apart()) {
-            drop(state.take_waker(self));
-            return Pulled::Copy(taken);
-        }
-        if let Some(waker) = waker
-            && let Some(member) = state.member(self)
-            && member.waker.as_ref().is_none_or(|known| !known.will_wake(waker))
-            && member.waker.replace(waker.clone()).is_none()
-        {
-            state.waiting += 1;
-        }
-        Pulled::Nothing
-    }
-
-    /// The wait is given up.
-    pub(crate) fn stop_waiting(&self) {
-        let waker = self.cohort().lock().take_waker(self);
-        drop(waker);
-    }
-
-    /// Nothing comes in or out from here on. What was queued.
-    pub(super) fn end(&self, end: End) -> (Vec<Arc<Issue>>, Option<Waker>) {
-        let mut state = self.cohort().lock();
-        if self.ended.set(end).is_err() {
-            return (Vec::new(), None);
-        }
-        state.leave(self)
-    }
-}
-
 impl<L: Locks> State<L> {
-    fn take(&mut self, inbox: &Inbox<L>, keep: Keep, apart: bool) -> Option<Taken> {
+    pub(super) fn take(&mut self, inbox: &Inbox<L>, keep: Keep, apart: bool) -> Option<Taken> {
         let member = self.member(inbox)?;
         if let (Keep::No, Some(next)) = (keep, member.next) {
             let copy = self.pass(next)?;

@@ -199,7 +199,8 @@ fn an_end_while_publishing_accounts_for_every_copy() {
             let world = Arc::clone(&world);
             thread::spawn(move || (0..2).map(|_| world.publish(&from).fanout).sum::<u64>())
         };
-        let (dead, is_empty) = world.topic.remove(&gone, End::Detach);
+        let (dead, is_empty) = world.topic.remove(&gone, End::Detach).unwrap();
+        assert!(world.topic.remove(&gone, End::Unsubscribe).is_none());
         assert!(!is_empty);
         let fanout = publishing.join().unwrap();
         let received: u64 = block_on(reader).unwrap();

@@ -28,9 +28,9 @@ enum Step {
 
 fn step() -> impl Strategy<Value = Step> {
     let (by, which, flag) = (0..2_usize, 0..6_usize, any::<bool>());
-    let some = (which.clone(), flag.clone());
+    let some = (which.clone(), flag);
     prop_oneof![
-        5 => (by.clone(), flag.clone(), flag.clone())
+        5 => (by.clone(), flag, flag)
             .prop_map(|(by, brief, blocking)| Step::Ask { by, brief, blocking }),
         5 => (by.clone(), prop::bool::weighted(0.3)).prop_map(|(by, leased)| Step::Recv { by, leased }),
         4 => which.clone().prop_map(|which| Step::Answer { which }),

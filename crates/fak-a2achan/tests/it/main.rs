@@ -7,6 +7,7 @@ mod alloc;
 mod answers;
 mod bind;
 mod books;
+mod copies;
 mod correction;
 mod drops;
 mod fanout;

@@ -1,7 +1,11 @@
 //! §4.5: publish and subscribe.
 
-use fak_a2achan::{BusConfig, Delivery, End};
-use fak_abi::Reason;
+use std::sync::Arc;
+use std::time::Duration;
+
+use fak_a2achan::{BusConfig, Delivery, End, Limits, SendOptions};
+use fak_abi::{Reason, Rider};
+use fak_adjudicate::Rank;
 
 use crate::support::*;
 
@@ -114,7 +118,7 @@ fn binding_and_capacity_of_the_topic_key_do_not_matter() {
 /// of them than mailboxes.
 #[test]
 fn declared_topics_are_bounded() {
-    let limits = fak_a2achan::Limits { mailboxes: 2, ..Default::default() };
+    let limits = Limits { mailboxes: 2, ..Default::default() };
     let config = BusConfig { addressing: fak_a2achan::Addressing::Declared, limits, ..BusConfig::default() };
     let world = World::with(config, |builder| builder);
     let (alpha, bravo) = (world.agent("alpha"), world.agent("bravo"));
@@ -124,4 +128,48 @@ fn declared_topics_are_bounded() {
     denied(&alpha.subscribe(&key("in_kernel:t3")).verdict(), Reason::RateLimited, "a2achan/mailboxes");
     let _known = alpha.subscribe(&key("in_kernel:t2")).allowed().unwrap();
     assert!(bravo.subscribe(&key("in_kernel:t3")).is_allow());
+}
+
+/// §4.10, §4.12: what has had its time takes none of a publisher's bytes, be it a message or a copy.
+#[test]
+fn a_publication_is_not_refused_for_what_has_had_its_time() {
+    for counted in [false, true] {
+        let limits = Limits { queued_bytes: 100, ..Limits::default() };
+        let meter = Arc::new(Meter { limit: 100, ..Meter::default() });
+        let world = World::with(BusConfig { limits, ..BusConfig::default() }, |builder| {
+            if counted { builder.rung(Rank(0), meter) } else { builder }
+        });
+        let (alpha, bravo) = (world.agent("alpha"), world.agent("bravo"));
+        let topic = key("in_kernel:news");
+        let _kept = bravo.subscribe(&topic).allowed().unwrap();
+        let (half, small) = (shared(&alpha, &"x".repeat(50)), shared(&alpha, "y"));
+        let until = world.bus_now().after(Duration::from_millis(5));
+        let rider = Rider { deadline: Some(until), ..Rider::default() };
+        let options = SendOptions { ttl: Some(Duration::from_millis(5)), ..SendOptions::default() };
+        allowed(&alpha.send_with(&key("in_kernel:w"), &half, &options));
+        allowed(&alpha.publish_with(&topic, &half, Some(&rider)).verdict);
+        denied(&alpha.publish(&topic, &small).verdict, Reason::RateLimited, "a2achan/bytes");
+        world.clock.advance(Duration::from_millis(5));
+        allowed(&alpha.publish(&topic, &half).verdict);
+        allowed(&alpha.publish(&topic, &half).verdict);
+        denied(&alpha.publish(&topic, &small).verdict, Reason::RateLimited, "a2achan/bytes");
+        let stats = world.bus.stats();
+        assert_eq!((stats.sent, stats.dead, stats.queued), (4, 2, 2));
+    }
+}
+
+/// §4.12: a subscription that a closing bus ended gives its place back once, not again when it is
+/// dropped.
+#[test]
+fn a_subscription_gives_its_place_back_once() {
+    let limits = Limits { subscriptions: 1, ..Default::default() };
+    let world = World::with(BusConfig { limits, ..BusConfig::default() }, |builder| builder);
+    let bravo = world.agent("bravo");
+    let topic = key("in_kernel:news");
+    let mut news = bravo.subscribe(&topic).allowed().unwrap();
+    allowed(&news.unsubscribe());
+    drop(news);
+    let _one = bravo.subscribe(&topic).allowed().unwrap();
+    denied(&bravo.subscribe(&topic).verdict(), Reason::RateLimited, "a2achan/subscriptions");
+    world.bus.close();
 }

@@ -340,3 +340,41 @@ fn a_value_may_be_as_large_as_the_share() {
         );
     }
 }
+
+/// §3.9: who is above its share makes room from its own, however long another's has lain; who is within it takes the place of the
+/// least recently used, whosever it is.
+#[test]
+fn whose_value_makes_room() {
+    let there = |pool: &Pool, of: &AgentHandle, n: u8| pool.get(of, Digest::of(&[n; 1000])).is_allow();
+    for (bytes, share, own) in [(8_000, 3_100, true), (4_600, 4_600, false)] {
+        let (kernel, pool) = world(options(bytes, share));
+        let (alpha, bravo) = (attach(&kernel, "alpha"), attach(&kernel, "bravo"));
+        let keep = |of: &AgentHandle, n: u8| drop(put(&pool, of, &of.mint(vec![n; 1000])));
+        keep(&bravo, 9);
+        (1..=3).for_each(|n| keep(&alpha, n));
+        assert_eq!((there(&pool, &bravo, 9), there(&pool, &alpha, 1)), (own, !own));
+        assert!(there(&pool, &alpha, 2) && there(&pool, &alpha, 3));
+    }
+}
+
+/// §3.9: values that are in use make no room for others, within a share or not; and what was freed counts for its share once.
+#[test]
+fn a_pool_of_values_in_use_is_full() {
+    let (kernel, pool) = world(options(3_300, 1_600));
+    let [alpha, bravo, charlie] = ["alpha", "bravo", "charlie"].map(|name| attach(&kernel, name));
+    let value = |of: &AgentHandle, n: u8| of.mint(vec![n; 1000]);
+    let (first, second) = (put(&pool, &alpha, &value(&alpha, 1)), put(&pool, &bravo, &value(&bravo, 2)));
+    assert_eq!(refusal(&pool.put(&charlie, &value(&charlie, 3))), ("RATE_LIMITED", "pool/full"));
+    drop(first);
+    let third = put(&pool, &charlie, &value(&charlie, 3));
+    assert!(pool.bytes() <= 3_300);
+    drop((second, third));
+
+    let (kernel, pool) = world(options(8_000, 3_100));
+    let alpha = attach(&kernel, "alpha");
+    let first = put(&pool, &alpha, &value(&alpha, 1));
+    drop(put(&pool, &alpha, &value(&alpha, 2)));
+    let third = put(&pool, &alpha, &value(&alpha, 3));
+    assert_eq!(refusal(&pool.put(&alpha, &value(&alpha, 4))), ("RATE_LIMITED", "pool/full"));
+    drop((first, third));
+}

@@ -130,17 +130,14 @@ impl AuditSink for Sink {
     fn length(&mut self) -> io::Result<u64> {
         match self {
             Self::Memory(memory) => memory.length(),
-            Self::File(file, _) => Ok(file.metadata()?.len()),
+            Self::File(file, _) => file.length(),
         }
     }
 
     fn truncate(&mut self, length: u64) -> io::Result<()> {
         match self {
             Self::Memory(memory) => AuditSink::truncate(memory, length),
-            Self::File(file, _) => {
-                file.set_len(length)?;
-                file.seek(SeekFrom::Start(length)).map(drop)
-            }
+            Self::File(file, _) => file.truncate(length),
         }
     }
 }

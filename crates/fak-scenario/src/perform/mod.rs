@@ -1,6 +1,7 @@
 //! Performing a scenario: each on a fresh kernel with a clock of its own that moves by `tick` alone. One file per family of
 //! acts; what was answered is compared in `expect`.
 
+mod cell;
 mod channel;
 mod done;
 mod exchange;

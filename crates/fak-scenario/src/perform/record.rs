@@ -1,21 +1,21 @@
-//! The acts on the shared record and the space (§5).
+//! The acts on the shared record, and the watches on records and cells (§5). Those on cells are in `cell`.
 
 use std::collections::HashMap;
 
-use fak_abi::{Act as Verb, Address, AgentHandle, Gate as _, Id, Outcome, ShareScope, ToolCall};
+use fak_abi::{Act as Verb, Address, AgentHandle, Gate as _, Id, Outcome, ToolCall};
 use fak_sharedtask::{
-    CellView, CellWatch, CellWrite, Conflict, Domain, Hash, Patch, Patched, Record, Rules, SharedTaskError,
-    Space, SpaceConfig, StoreConfig, TaskId, TaskStore, TaskView, TaskWatch, VerifyOptions, Watched as Seen,
-    verify_journal,
+    CellWatch, Conflict, Domain, Hash, Patch, Patched, Record, Rules, SharedTaskError, Space, SpaceConfig,
+    StoreConfig, TaskId, TaskStore, TaskView, TaskWatch, VerifyOptions, Watched as Seen, verify_journal,
 };
 use serde_json::{Value, json};
 
 use super::{
+    cell::cell_address,
     done::{Done, Stop},
     world::{Kept, World},
 };
 use crate::{
-    act::{Actor, Base, Body, JournalSource, RawJson, RecordAct, Watched},
+    act::{Actor, Base, JournalSource, RawJson, RecordAct, Watched},
     model::StoreSpec,
     render::counted,
 };
@@ -24,11 +24,11 @@ use crate::{
 pub(super) struct Records {
     pub(super) store: TaskStore,
     pub(super) space: Space,
-    watches: HashMap<String, Watch>,
+    pub(super) watches: HashMap<String, Watch>,
 }
 
 /// A watch on a record or on cells.
-enum Watch {
+pub(super) enum Watch {
     Task(Box<TaskWatch>),
     Cells(CellWatch),
 }
@@ -199,16 +199,6 @@ impl World {
         Ok(done)
     }
 
-    fn watch_cells(&mut self, by: &Actor, prefix: &str, name: &str) -> Result<Done, Stop> {
-        let handle = self.handle(by)?;
-        let outcome = self.records.space.watch(&handle, prefix, ShareScope::Fleet);
-        let done = Done::decided(&outcome.verdict()).at(cell_address(prefix));
-        if let Some(watch) = outcome.allowed() {
-            self.records.watches.insert(name.to_owned(), Watch::Cells(watch));
-        }
-        Ok(done)
-    }
-
     fn next(&mut self, name: &str) -> Result<Done, Stop> {
         let Some(watch) = self.records.watches.get_mut(name) else {
             return Err(Stop::missing(format!(
@@ -316,71 +306,6 @@ impl World {
         made(&mut done, 1, loaded.map(drop));
         Ok(done)
     }
-
-    fn put(&mut self, by: &Actor, key: &str, body: &Body) -> Result<Done, Stop> {
-        let handle = self.handle(by)?;
-        let body = self.body(by, body)?;
-        Ok(written(self.records.space.put(&handle, key, &body)).at(cell_address(key)))
-    }
-
-    fn cas(
-        &mut self,
-        by: &Actor,
-        key: &str,
-        body: &Body,
-        (version, scope): (u64, Option<ShareScope>),
-    ) -> Result<Done, Stop> {
-        let handle = self.handle(by)?;
-        let made = self.body(by, body)?;
-        // The cell's scope is that of the body that goes into it, unless the step says otherwise.
-        let scope = scope.or(body.scope).unwrap_or(ShareScope::Fleet);
-        Ok(written(self.records.space.cas(&handle, key, scope, version, &made)).at(cell_address(key)))
-    }
-
-    fn get(&mut self, by: &Actor, key: &str, scope: Option<ShareScope>) -> Result<Done, Stop> {
-        let handle = self.handle(by)?;
-        let outcome = self.records.space.get(&handle, key, scope.unwrap_or(ShareScope::Fleet));
-        let mut done = Done::decided(&outcome.verdict()).at(cell_address(key));
-        match outcome.allowed() {
-            None => {}
-            Some(None) => empty(&mut done),
-            Some(Some(CellView { body, version, .. })) => {
-                if let Some(bytes) = handle.read(&body).allowed() {
-                    done.text(&bytes);
-                }
-                done.answers.set("version", version);
-                done.answers.set("taint", body.taint().name());
-                done.answers.set("scope", body.scope().name());
-                done.answers.set("empty", false);
-                done.yields = Some(Kept::Ref(body));
-            }
-        }
-        Ok(done)
-    }
-
-    fn delete(
-        &mut self,
-        by: &Actor,
-        key: &str,
-        version: u64,
-        scope: Option<ShareScope>,
-    ) -> Result<Done, Stop> {
-        let handle = self.handle(by)?;
-        let scope = scope.unwrap_or(ShareScope::Fleet);
-        Ok(written(self.records.space.delete(&handle, key, scope, version)).at(cell_address(key)))
-    }
-
-    fn list(&mut self, by: &Actor, prefix: &str, scope: Option<ShareScope>) -> Result<Done, Stop> {
-        let handle = self.handle(by)?;
-        let outcome = self.records.space.list(&handle, prefix, scope.unwrap_or(ShareScope::Fleet));
-        let mut done = Done::decided(&outcome.verdict()).at(cell_address(prefix));
-        if let Some(cells) = outcome.allowed() {
-            let keys: Vec<String> = cells.into_iter().map(|(key, _)| key.as_str().to_owned()).collect();
-            done.note = Some(if keys.is_empty() { "no keys".to_owned() } else { keys.join(", ") });
-            done.answers.set("keys", keys);
-        }
-        Ok(done)
-    }
 }
 
 /// A digest that no revision has.
@@ -390,12 +315,8 @@ fn task_address(task: &str) -> String {
     format!("task:{task:?}")
 }
 
-fn cell_address(key: &str) -> String {
-    format!("cell:{key:?}")
-}
-
 /// Nothing was there.
-fn empty(done: &mut Done) {
+pub(super) fn empty(done: &mut Done) {
     done.note = Some("empty".to_owned());
     done.answers.set("empty", true);
 }
@@ -497,24 +418,4 @@ fn show(done: &mut Done, view: &TaskView) {
     done.answers.set("open_decisions", decisions);
     done.answers.set("redacted_notes", view.redacted_notes);
     done.answers.set("redacted_artifacts", view.redacted_artifacts);
-}
-
-/// What a permitted write to a cell came to.
-fn written(outcome: Outcome<CellWrite>) -> Done {
-    let mut done = Done::decided(&outcome.verdict());
-    match outcome.allowed() {
-        None => {}
-        Some(CellWrite::Done { version }) => {
-            done.note = Some(format!("version {version}"));
-            done.answers.set("version", version);
-        }
-        Some(CellWrite::Conflict { current }) => {
-            done.note = Some(match current {
-                Some(version) => format!("conflict: the cell is at version {version}"),
-                None => "conflict: the cell is not there".to_owned(),
-            });
-            done.answers.set("conflict", json!({ "version": current }));
-        }
-    }
-    done
 }

@@ -64,7 +64,9 @@ fn what_requires_approval_says_how_it_is_written() {
         &whole(
             "{\"schema\": \"fak.scenario.v1\", \"name\": \"n\", \"store\": {\"require_approval\": \"always\"}, \"steps\": []}",
         ),
-        &expect![[r#"x.json:1:74: store/require_approval: expected true, or an object with "path", "actor_kind" or "scope", each a word or a list of them"#]],
+        &expect![[
+            r#"x.json:1:74: store/require_approval: expected true, or an object with "path", "actor_kind" or "scope", each a word or a list of them"#
+        ]],
     );
 }
 

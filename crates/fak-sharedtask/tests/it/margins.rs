@@ -159,11 +159,19 @@ fn a_patch_may_settle_what_it_appends() {
     let world = World::with_task();
     let agent = world.agent("a");
     let settle = |state: &str| replace("/open_decisions/dec_n/state", state);
+    let last = replace("/open_decisions/dec_o/state", "soon");
     let other = replace("/open_decisions/dec_b/state", "later");
     let told = world.patch(
         &agent,
         "fleet",
-        json!([append_decision("dec_n"), settle("half"), other, settle("closed"), append_decision("dec_o")]),
+        json!([
+            append_decision("dec_n"),
+            settle("half"),
+            other,
+            settle("closed"),
+            append_decision("dec_o"),
+            last
+        ]),
     );
     assert_eq!(answer(&told), "accepted");
     let states: Vec<_> = world
@@ -178,7 +186,7 @@ fn a_patch_may_settle_what_it_appends() {
         })
         .collect();
     let why = "who decides";
-    let expected = [("dec_a", "open"), ("dec_b", "later"), ("dec_n", "closed"), ("dec_o", "open")];
+    let expected = [("dec_a", "open"), ("dec_b", "later"), ("dec_n", "closed"), ("dec_o", "soon")];
     assert_eq!(states, expected.map(|(id, state)| (id.to_owned(), state.to_owned(), why.to_owned())));
     assert_eq!(world.store.recomputed_rev(&task()), Some(world.rev()));
     // What a patch settled is what it would append again.

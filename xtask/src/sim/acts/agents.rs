@@ -5,7 +5,7 @@ use fak_abi::{ChannelKey, Id, OwnedAddress};
 use super::Sim;
 use crate::sim::fault::{Step, ensure};
 use crate::sim::model::channels::{Own, What};
-use crate::sim::model::{Agent, Cap, Wait, Who};
+use crate::sim::model::{Agent, Cap, Key, Wait, Who};
 use crate::sim::op::Op;
 use crate::sim::real::{World, broken};
 
@@ -75,6 +75,17 @@ impl Sim {
         Ok(())
     }
 
+    /// What one that is gone tries takes a mailbox along that is of no use, or not.
+    pub(super) fn tidied(&mut self, who: Who, key: &Key) {
+        if !self.model.is_live(who) && self.model.is_unused(key) {
+            let depths = self.real.bus.depths();
+            let named = |at: &OwnedAddress| at.to_string().replace('"', "") == key.text();
+            if !depths.iter().any(|depth| named(&depth.at)) {
+                self.model.forget_box(key);
+            }
+        }
+    }
+
     pub(super) fn open(&mut self, key: u8) -> Step {
         let (key, real) = Self::key(key)?;
         if matches!(self.model.owner_of(&key), Own::OneActOnly(_)) {
@@ -87,6 +98,7 @@ impl Sim {
         if is_new {
             self.model.make_box(&key, None);
         }
+        self.model.known.insert(key.clone());
         if let Some(mailbox) = self.model.boxes.get_mut(&key) {
             mailbox.kept = true;
         }

@@ -45,6 +45,7 @@ impl Sim {
             endpoint.send_with(&real_key, real, &options)
         };
         self.show(who, &format!("{product:?} {product}"));
+        self.tidied(who, &key);
         verdict(&format!("§4.3: send by {who} to {}", key.text()), &product, model)
     }
 
@@ -65,6 +66,7 @@ impl Sim {
         let rider = Rider { deadline: deadline.map(Timestamp::from_micros), ..Rider::default() };
         let options = RequestOptions { blocking, rider: Some(&rider) };
         let product = endpoint.request(&real_key, real, &options);
+        self.tidied(who, &key);
         if let Some((pending, _)) =
             outcome(&format!("§4.7: request by {who} at {}", key.text()), product, model)?
         {

@@ -5,6 +5,7 @@ mod audit;
 mod channels;
 mod compare;
 mod layers;
+mod pool;
 mod receive;
 pub(crate) mod record;
 mod room;
@@ -151,6 +152,9 @@ impl Sim {
             Op::WatchCells { agent, scope } => self.watch_cells(agent, scope),
             Op::NextTold { watch, how } => self.next_told(watch, how),
             Op::SendWait { agent, key, body, deadline } => self.send_wait(agent, key, body, deadline),
+            Op::Copy { agent, body } => self.copy(agent, body),
+            Op::PoolPut { agent, body } => self.pool_put(agent, body),
+            Op::PoolGet { agent, body } => self.pool_get(agent, body),
             Op::Starve { how, seed } => self.starve(how, seed),
             Op::Close => self.close(),
         }

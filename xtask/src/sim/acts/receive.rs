@@ -213,7 +213,12 @@ impl Sim {
             (Poll::Ready(done), _) => done,
         };
         match (product, model, task.wait.what) {
-            (Done::Sent(product), Got::Sent(model), _) => verdict(&place, &product, model),
+            (Done::Sent(product), Got::Sent(model), _) => {
+                let key = task.wait.key.clone();
+                drop(task);
+                self.tidied(who, &key);
+                verdict(&place, &product, model)
+            }
             (Done::Barrier(product), model, What::Barrier(at)) => {
                 let model = if let Got::Refused(reason) = model { Err(reason) } else { Ok(()) };
                 if let Some((report, ())) = outcome(&place, product, model)? {

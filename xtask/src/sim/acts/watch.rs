@@ -170,7 +170,7 @@ impl Sim {
     pub(super) fn next_told(&mut self, watch: u8, how: u8) -> Step {
         let at = usize::from(watch) % self.real.cell_watches.len().max(1);
         let Some(slot) = self.real.cell_watches.get_mut(at) else { return Ok(()) };
-        if how % 16 == 0 {
+        if how.is_multiple_of(16) {
             slot.take();
             self.model.end_cell_watch(at);
             return Ok(());

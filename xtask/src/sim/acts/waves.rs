@@ -126,7 +126,7 @@ impl Sim {
         let (Some(endpoint), Some(comm)) = (self.real.agents.get(who), self.real.groups.get(at)) else {
             return Ok(());
         };
-        let first = how % 2 == 0;
+        let first = how.is_multiple_of(2);
         let reduction = if first { Reduction::First } else { Reduction::Concat };
         let pending = comm.igather(endpoint.agent(), &refs, reduction, &[]).map_err(broken)?;
         let gathered = match pending {

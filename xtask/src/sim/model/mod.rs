@@ -8,6 +8,7 @@ mod guards;
 pub(crate) mod host;
 pub(crate) mod layers;
 mod owners;
+mod pool;
 mod receive;
 mod requests;
 mod room;
@@ -34,9 +35,9 @@ pub(crate) struct Model {
     pub(crate) bodies: Vec<Body>,
     pub(crate) marks: u64,
     pub(crate) boxes: BTreeMap<Key, Mailbox>,
-    pub(crate) topics: BTreeMap<Key, Vec<usize>>,
-    /// What was bound, or an attached agent's own, ever (§4.3 row 9).
+    /// Keys that somebody made known, ever (§4.3 row 9).
     pub(crate) known: BTreeSet<Key>,
+    pub(crate) topics: BTreeMap<Key, Vec<usize>>,
     pub(crate) subs: Vec<Sub>,
     pub(crate) closed: bool,
     /// How many messages were ever placed: a message's order.
@@ -63,6 +64,8 @@ pub(crate) struct Model {
     pub(crate) steers: Vec<steer::Steer>,
     pub(crate) windows: Vec<windows::Window>,
     pub(crate) barriers: Vec<waves::Barrier>,
+    /// What is kept of each content, owner and scope.
+    pub(crate) pool: Vec<Body>,
     pub(crate) pending: Vec<waves::Pending>,
     /// Promises of inboxes that are no more: they count for their senders still.
     pub(crate) orphans: Vec<(usize, Who, u64)>,
@@ -92,8 +95,8 @@ impl Model {
             bodies: Vec::new(),
             marks: 0,
             boxes: BTreeMap::new(),
-            topics: BTreeMap::new(),
             known: BTreeSet::new(),
+            topics: BTreeMap::new(),
             subs: Vec::new(),
             closed: false,
             placed: 0,
@@ -110,6 +113,7 @@ impl Model {
             steers: Vec::new(),
             windows: Vec::new(),
             barriers: Vec::new(),
+            pool: Vec::new(),
             pending: Vec::new(),
             orphans: Vec::new(),
             task_watches: Vec::new(),

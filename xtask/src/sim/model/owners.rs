@@ -121,8 +121,8 @@ impl Model {
         let named = |locale, id: &str| Key { locale, id: id.to_owned() };
         let session = named("session", &agent.trace);
         let own = [named("in_kernel", &agent.id), named("window", &agent.id)];
+        self.known.extend(own.iter().chain([&session]).cloned());
         for (key, binds) in own.iter().map(|key| (key, false)).chain([(&session, true)]) {
-            self.known.insert(key.clone());
             self.bindings += 1;
             let number = self.bindings;
             if let Some(mailbox) = self.boxes.get_mut(key) {
@@ -151,6 +151,19 @@ impl Model {
         {
             agent.made = agent.made.saturating_sub(1);
         }
+    }
+
+    /// True if a mailbox is of no use to anybody, and whoever it counts for is gone.
+    pub(crate) fn is_unused(&self, key: &Key) -> bool {
+        self.boxes.get(key).is_some_and(|mailbox| {
+            mailbox.creator.is_some_and(|creator| !self.is_live(creator))
+                && mailbox.queue.is_empty()
+                && mailbox.leased.is_empty()
+                && key.locale != "inbox"
+                && mailbox.binder.is_none()
+                && mailbox.reserved.is_none()
+                && !mailbox.kept
+        })
     }
 
     /// §2.3: what detaching changes. The mailboxes that have no use any more, unless somebody waits there.
@@ -183,22 +196,13 @@ impl Model {
                 self.forget_box(&key);
                 continue;
             }
-            let is_gone = |who: Who| self.agent(who).is_some_and(|agent| !agent.live);
-            let idle = self.boxes.get(&key).is_some_and(|mailbox| {
-                mailbox.creator.is_some_and(is_gone)
-                    && mailbox.queue.is_empty()
-                    && mailbox.leased.is_empty()
-                    && key.locale != "inbox"
-                    && mailbox.binder.is_none()
-                    && mailbox.reserved.is_none()
-                    && !mailbox.kept
-            });
-            if idle {
+            if self.is_unused(&key) {
                 unused.push(key);
             }
         }
         self.forget_steering(who);
         self.forget_waves(who);
+        self.forget_pooled(who);
         // What it had held for a human is spent (§2.3).
         let own = self.record.held.iter_mut().filter(|held| held.actor == who && held.outcome.is_none());
         own.for_each(|held| held.outcome = Some("APPROVAL_REQUIRED"));

@@ -49,6 +49,12 @@ impl Model {
             self.books.held += 1;
             return Got::Held(msg);
         }
+        if msg.request.is_some_and(|at| self.would_ring(at, who)) {
+            if let Some(mailbox) = self.boxes.get_mut(key) {
+                mailbox.put_back(msg);
+            }
+            return Got::Refused(Reason::LeaseHeld);
+        }
         if !self.has_credit(Act::Recv) {
             if let Some(mailbox) = self.boxes.get_mut(key) {
                 mailbox.put_back(msg);

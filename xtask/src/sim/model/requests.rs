@@ -128,7 +128,9 @@ impl Model {
         while reached.len() > before {
             before = reached.len();
             for asked in &self.asked {
+                let is_over = asked.deadline.is_some_and(|at| self.now >= at) || !self.is_live(asked.who);
                 if let Some(Some(next)) = asked.blocking
+                    && !is_over
                     && reached.contains(&asked.who)
                     && !reached.contains(&next)
                 {
@@ -137,6 +139,16 @@ impl Model {
             }
         }
         reached.contains(&from)
+    }
+
+    /// §4.7: whether a request's being received by somebody would close a ring.
+    pub(super) fn would_ring(&self, at: usize, receiver: Who) -> bool {
+        let Some(asked) = self.asked.get(at) else { return false };
+        let is_over = asked.deadline.is_some_and(|at| self.now >= at) || !self.is_live(asked.who);
+        match asked.blocking {
+            None => false,
+            Some(known) => known != Some(receiver) && !is_over && self.closes_ring(asked.who, receiver),
+        }
     }
 
     /// A request was received: from here on its requester waits for that receiver.

@@ -1,7 +1,5 @@
 //! Sending, and what has a place where (§4.3, §4.10, §4.12, §4.13).
 
-use std::collections::BTreeMap;
-
 use fak_abi::Reason;
 
 use super::channels::{Box, Key, Letter, Msg, Own};
@@ -56,16 +54,20 @@ impl Model {
 
     pub(super) fn queued_of(&self, who: Who) -> u64 {
         let all = self.boxes.values().flat_map(Box::all);
-        // What was published counts once, however many copies of it are queued.
-        let copies = self.subs.iter().flat_map(|sub| &sub.queue);
-        let issues: BTreeMap<_, _> = copies.map(|msg| (msg.order, msg)).collect();
-        let queued: u64 = all
-            .chain(issues.into_values())
-            .filter(|msg| msg.from == who)
-            .map(|msg| msg.body.text.len() as u64)
-            .sum();
+        let queued: u64 = all.filter(|msg| msg.from == who).map(|msg| msg.body.text.len() as u64).sum();
         let promised = self.boxes.values().flat_map(|mailbox| &mailbox.promised).chain(&self.orphans);
-        queued + promised.filter(|(_, to, _)| *to == who).map(|(.., bytes)| bytes).sum::<u64>()
+        // A publication counts once, until its last copy was taken.
+        let mut copies: Vec<(u64, u64)> = self
+            .subs
+            .iter()
+            .flat_map(|sub| &sub.queue)
+            .filter(|msg| msg.from == who)
+            .map(|msg| (msg.order, msg.body.text.len() as u64))
+            .collect();
+        copies.sort_unstable();
+        copies.dedup();
+        let published: u64 = copies.iter().map(|(_, bytes)| bytes).sum();
+        queued + published + promised.filter(|(_, to, _)| *to == who).map(|(.., bytes)| bytes).sum::<u64>()
     }
 
     /// Rows 8 and 10 of §4.3; what has had its time takes no place and none of its sender's bytes, wherever it is.

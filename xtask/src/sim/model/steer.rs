@@ -2,7 +2,7 @@
 
 use fak_abi::Reason;
 
-use super::channels::{Got, Key, Msg, Own};
+use super::channels::{Got, Key, Msg};
 use super::host::Act;
 use super::{Body, Model, Scope, Who};
 
@@ -132,6 +132,10 @@ impl Model {
         }
         if status.worker != id || bodies.is_empty() {
             return Err(Reason::TrustViolation);
+        }
+        let bytes = changed.as_ref().map_or(json.len(), |body| body.text.len()) * bodies.len();
+        if self.topics.contains_key(&key) && !self.has_bytes(who, bytes as u64) {
+            return Err(Reason::RateLimited);
         }
         if !self.has_credit(Act::Status) {
             return Err(Reason::RateLimited);
@@ -344,10 +348,5 @@ impl Model {
     pub(super) fn forget_steering(&mut self, who: Who) {
         self.statuses.retain(|status| status.who != who);
         self.steers.iter_mut().filter(|steer| steer.worker == who).for_each(|steer| steer.forgotten = true);
-    }
-
-    /// True if the key is one of those that accept one act alone.
-    pub(crate) fn is_act_only(&self, key: &Key) -> bool {
-        matches!(self.owner_of(key), Own::OneActOnly(_))
     }
 }

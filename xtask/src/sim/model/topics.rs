@@ -16,19 +16,25 @@ impl Model {
         if matches!(self.owner_of(key), Own::OneActOnly(_)) {
             return Err(Reason::TrustViolation);
         }
-        // §4.12: the body counts once, wherever anybody subscribes.
-        let fits = |model: &Self| model.queued_of(who) + sent.text.len() as u64 <= model.setup.queued_bytes;
-        if self.topics.contains_key(key) && !fits(self) {
-            self.sweep();
-            if !fits(self) {
-                return Err(Reason::RateLimited);
-            }
+        let bytes = sent.text.len() as u64;
+        if self.topics.contains_key(key) && !self.has_bytes(who, bytes) {
+            return Err(Reason::RateLimited);
         }
         if !self.has_credit(Act::Publish) {
             return Err(Reason::RateLimited);
         }
         self.count(Act::Publish);
         Ok(self.spread(who, key, sent, |_, _| true))
+    }
+
+    /// §4.12: whether somebody may have so many bytes more queued; what has had its time does not count.
+    pub(super) fn has_bytes(&mut self, who: Who, bytes: u64) -> bool {
+        let fits = |model: &Self| model.queued_of(who) + bytes <= model.setup.queued_bytes;
+        if fits(self) {
+            return true;
+        }
+        self.sweep();
+        fits(self)
     }
 
     /// The copies of an act that was allowed, to those whom `wanted` names besides.
@@ -80,6 +86,7 @@ impl Model {
             }
         }
         self.count(Act::Subscribe);
+        self.known.insert(key.clone());
         let at = self.subs.len();
         self.subs.push(Sub { who, key: key.clone(), queue: Vec::new(), missed: 0, open: true, end: "" });
         self.topics.entry(key.clone()).or_default().push(at);
@@ -133,7 +140,7 @@ impl Model {
         let missed = std::mem::take(&mut sub.missed);
         if self.holds_back(&msg.body.text) {
             self.books.held += 1;
-            // A notice does not say what was missed; the next receive does.
+            // Nobody was told yet.
             if let Some(sub) = self.subs.get_mut(at) {
                 sub.missed += missed;
             }

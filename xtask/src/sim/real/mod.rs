@@ -10,7 +10,9 @@ use fak_a2achan::{
     Subscription,
 };
 use fak_abi::{Capability, Id, PrincipalSpec, Ref};
-use fak_adjudicate::{Audit, AuditLog, AuditOptions, Kernel, ManualClock, Policy, PolicyRung, Rank};
+use fak_adjudicate::{
+    Audit, AuditLog, AuditOptions, Kernel, ManualClock, Policy, PolicyRung, Pool, PoolOptions, Rank,
+};
 
 use fak_comm::{Barrier, Comm, Communicator, Group, GroupSpec, LaneArbiter, Lease, Member, PendingDelivery};
 use fak_sharedtask::{
@@ -64,6 +66,7 @@ pub(crate) struct World {
     pub(crate) corrections: Vec<Correction>,
     pub(crate) windows: Vec<Id>,
     pub(crate) comm: Arc<Comm>,
+    pub(crate) pool: Arc<Pool>,
     /// One for each group of the model, and each barrier.
     pub(crate) groups: Vec<Communicator>,
     pub(crate) barriers: Vec<Barrier>,
@@ -137,6 +140,7 @@ impl World {
         let (audit, log, _) = AuditLog::open(&b""[..], disk, start, options).map_err(broken)?;
         let queue = Arc::new(audit);
         let comm = Arc::new(Comm::new());
+        let pool = Arc::new(Pool::new(PoolOptions::default()));
         let mut builder = Kernel::builder()
             .time(Arc::new(clock.clone()))
             .driver(bus.driver())
@@ -144,6 +148,7 @@ impl World {
             .driver(store.driver())
             .driver(Arc::clone(&arbiter) as _)
             .driver(Arc::clone(&comm) as _)
+            .driver(Arc::clone(&pool) as _)
             .audit(Arc::clone(&queue) as _)
             .emitter(Watcher { leak: Arc::clone(&leak), state: Arc::clone(&state) })
             .witness(Oracle)
@@ -177,6 +182,7 @@ impl World {
             windows: Vec::new(),
             groups,
             comm,
+            pool,
             barriers: Vec::new(),
             pending: Vec::new(),
             held: Vec::new(),
