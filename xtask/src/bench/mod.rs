@@ -96,10 +96,11 @@ pub(crate) fn run(repo: &Repo, options: &Options) -> Result<bool, TaskError> {
             judge(comparison, of(|ratios| ratios.subject), of(|ratios| ratios.floor))
         })
         .collect();
-    if WEIGHED.iter().any(|weighed| asked(&weighed.row)) && !options.no_run {
-        let scales = Scales::new(repo)?;
-        for weighed in WEIGHED.iter().filter(|weighed| asked(&weighed.row)) {
-            results.push(weigh(&scales, weighed)?);
+    let weighed: Vec<&Weighed> = WEIGHED.iter().filter(|weighed| asked(&weighed.row)).collect();
+    if !weighed.is_empty() {
+        let scales = if options.no_run { None } else { Some(Scales::new(repo)?) };
+        for weighed in weighed {
+            results.push(weigh(scales.as_ref(), weighed)?);
         }
     }
     let bare = (1..=LAST).filter(asked).filter(|row| !results.iter().any(|result| result.row == *row));
@@ -147,16 +148,20 @@ fn command(repo: &Repo, arguments: &[&str]) -> Result<bool, TaskError> {
     Ok(status.success())
 }
 
-/// Weighs, and sets it beside its target.
-fn weigh(scales: &Scales<'_>, weighed: &Weighed) -> Result<Measured, TaskError> {
+/// Weighs, if there are scales, and sets it beside its target.
+fn weigh(scales: Option<&Scales<'_>>, weighed: &Weighed) -> Result<Measured, TaskError> {
     let Weighed { row, what, weight, at_most } = *weighed;
-    let bytes = match weight {
-        Weight::Thing(thing) => scales.weigh(thing)?,
-        Weight::Verifying => scales.verify()?.resident,
-    };
-    let mebibytes = bytes / f64::from(1 << 20);
-    let outcome = if mebibytes <= at_most { Outcome::Ok } else { Outcome::Short };
-    let measured = Some(Span::exactly(mebibytes));
+    let mut outcome = Outcome::Missing;
+    let mut measured = None;
+    if let Some(scales) = scales {
+        let bytes = match weight {
+            Weight::Thing(thing) => scales.weigh(thing)?,
+            Weight::Verifying => scales.verify()?.resident,
+        };
+        let mebibytes = bytes / f64::from(1 << 20);
+        outcome = if mebibytes <= at_most { Outcome::Ok } else { Outcome::Short };
+        measured = Some(Span::exactly(mebibytes));
+    }
     Ok(Measured {
         row,
         what,
@@ -230,7 +235,12 @@ fn print(results: &[Measured]) -> Result<(), TaskError> {
     rows.extend(results.iter().map(|result| {
         let (measured, spread) = result.measured.map_or_else(
             || ("-".to_owned(), String::new()),
-            |span| (format!("{:.3}", span.median), format!("{:.3}–{:.3}", span.low, span.high)),
+            |span| {
+                // A thousandth has to be told from two.
+                let digits = if span.median < 0.1 { 5 } else { 3 };
+                let shown = |value: f64| format!("{value:.digits$}");
+                (shown(span.median), format!("{}–{}", shown(span.low), shown(span.high)))
+            },
         );
         let outcome = match result.outcome {
             Outcome::Ok => "ok",

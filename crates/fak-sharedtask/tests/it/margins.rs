@@ -1,4 +1,4 @@
-//! Rules at their margins: what nothing but one comparison decides (§5.3 to §5.6, §6.7 of limits).
+//! Rules at their margins: what nothing but one comparison decides (§5.3 to §5.6, §8).
 
 use std::sync::Arc;
 

@@ -57,8 +57,7 @@ impl Sim {
         for key in unused {
             let waits = |woken: bool| {
                 // Who waits for room waits there as well.
-                let there =
-                    |wait: &Wait| wait.is_at_mailbox() || matches!(wait.what, What::Room(_)) && !woken;
+                let there = |wait: &Wait| wait.is_at_mailbox() || matches!(wait.what, What::Room(_));
                 let tasks = self.real.tasks.iter().filter(|task| there(&task.wait) && task.wait.key == key);
                 let others =
                     tasks.filter(|task| task.wait.begun.is_some() && self.model.is_live(task.wait.who));

@@ -17,7 +17,7 @@ impl Sim {
         let made = endpoint.agent().mint(text.clone());
         ensure!(made.scope() == scope(Scope::Agent), "§1.1: a new value is not private: {made:?}");
         ensure!(made.taint() == Taint::Tainted, "§1.1: a new value is not tainted: {made:?}");
-        let body = Body { text, owner: who, scope: Scope::Agent, quarantined: false, derived: false };
+        let body = Body { text, owner: who, scope: Scope::Agent, ..Body::default() };
         self.keep_body(body, made);
         Ok(())
     }
@@ -87,6 +87,7 @@ impl Sim {
             scope: Scope::Agent,
             quarantined: parts.iter().any(|part| part.quarantined),
             derived: parts.iter().any(|part| part.derived || part.owner != who),
+            pooled: false,
         };
         ensure!(
             (value.taint() == Taint::Quarantined) == body.quarantined,

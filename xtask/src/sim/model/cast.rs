@@ -90,6 +90,8 @@ pub(crate) struct Body {
     pub(crate) quarantined: bool,
     /// Made from parts of others (§6.4).
     pub(crate) derived: bool,
+    /// Its bytes are in the pool: the limit of inline bodies is none of its (§4.3 row 6).
+    pub(crate) pooled: bool,
 }
 
 impl Model {

@@ -26,7 +26,7 @@ impl Model {
         if body.scope == Scope::Agent && !stays_home {
             return Err(Reason::TrustViolation);
         }
-        if body.text.len() > self.setup.max_body {
+        if !body.pooled && body.text.len() > self.setup.max_body {
             return Err(Reason::Oversize);
         }
         Ok(())

@@ -306,7 +306,7 @@ impl Model {
                     // A call without a body has nothing that could keep its owner.
                     let Some(body) = body else { return Err(Reason::TrustViolation) };
                     let text = format!("{}{}", super::super::TRANSFORMED, body.text);
-                    transform = Some(Body { text, ..body.clone() });
+                    transform = Some(Body { text, pooled: false, ..body.clone() });
                 }
             }
         }

@@ -196,6 +196,9 @@ impl Model {
                 self.forget_box(&key);
                 continue;
             }
+            // What came back from whoever is gone may have had its time.
+            let now = self.now;
+            self.purge(&key, "expired", |_, msg| msg.expires.is_some_and(|at| now >= at));
             if self.is_unused(&key) {
                 unused.push(key);
             }

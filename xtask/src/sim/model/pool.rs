@@ -20,8 +20,9 @@ impl Model {
             kept.quarantined |= body.quarantined && body.owner == who;
             return Ok(kept.clone());
         }
-        self.pool.push(body.clone());
-        Ok(body.clone())
+        let kept = Body { pooled: true, ..body.clone() };
+        self.pool.push(kept.clone());
+        Ok(kept)
     }
 
     /// The reader's own, else that of the smallest owner. The refusal of one that the admitter stops has no reason.

@@ -98,7 +98,7 @@ impl Model {
     }
 
     fn issued(who: Who, json: &str, scope: Scope) -> Body {
-        Body { text: json.to_owned(), owner: who, scope, quarantined: false, derived: false }
+        Body { text: json.to_owned(), owner: who, scope, ..Body::default() }
     }
 
     /// An inbox of one principal, charged to `maker`; false if there can be none.
