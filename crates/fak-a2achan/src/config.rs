@@ -23,7 +23,7 @@ pub struct Limits {
     pub queued_bytes: u64,
     /// Subscriptions it has.
     pub subscriptions: u32,
-    /// Receives it has waiting.
+    /// Waits it has, for messages and for room.
     pub waits: u32,
     /// Messages it has leased.
     pub leases: u32,

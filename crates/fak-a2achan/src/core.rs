@@ -353,8 +353,10 @@ impl Core {
 
     /// Wakes whom a purge names, and makes dead letters of what it holds. No lock may be held.
     pub(crate) fn bury(&self, mut purge: Purge, cause: Cause) {
+        self.unlease(std::mem::take(&mut purge.unleased));
         purge.wake();
-        self.dead_letters(std::mem::take(&mut purge.entries), cause);
+        self.dead_letters(purge.entries, cause);
+        self.dead_letters(purge.bound, Cause::Bind);
     }
 
     /// Makes dead letters of what has expired in a mailbox, so that it stands in nobody's way. True if there was any.

@@ -300,4 +300,16 @@ impl Input {
     fn only(&self) -> Option<&Arc<Principal>> {
         self.binder.as_ref().or(self.reserved_for.as_ref())
     }
+
+    /// True if somebody else alone may receive here.
+    #[inline]
+    fn is_others(&self, reader: &Arc<Principal>) -> bool {
+        self.only().is_some_and(|only| !Arc::ptr_eq(only, reader))
+    }
+
+    /// True if a wait of the reader that has begun goes on.
+    #[inline]
+    fn is_waited_at(&self, reader: &Arc<Principal>, state: &WaitState) -> bool {
+        self.end.is_none() && state.epoch == Some(self.epoch) && !self.is_others(reader)
+    }
 }

@@ -22,7 +22,7 @@ fn is_full(verdict: &Verdict) -> bool {
 enum Room {
     /// There may be some, or waiting for it is over: try.
     Try,
-    /// The deadline came first.
+    /// The deadline came first, or the agent has as many waits as it may (§4.12).
     Late,
     Wait,
 }
@@ -33,15 +33,17 @@ struct Wait<'a> {
     mailbox: &'a Arc<Mailbox>,
     deadline: Option<Timestamp>,
     state: SpaceState,
+    /// It is counted against its principal (§4.12).
+    counted: bool,
 }
 
 impl<'a> Wait<'a> {
     fn new(endpoint: &'a Endpoint, mailbox: &'a Arc<Mailbox>, deadline: Option<Timestamp>) -> Self {
-        Self { endpoint, mailbox, deadline, state: SpaceState::default() }
+        Self { endpoint, mailbox, deadline, state: SpaceState::default(), counted: false }
     }
 
     fn poll(&mut self, cx: &Context<'_>) -> Room {
-        let Self { endpoint, mailbox, deadline, state } = self;
+        let Self { endpoint, mailbox, deadline, state, counted } = self;
         let Some(account) = endpoint.account() else { return Room::Try };
         // What has had its time takes no room, whether or not anybody has looked.
         endpoint.core().sweep(mailbox);
@@ -49,6 +51,10 @@ impl<'a> Wait<'a> {
             return Room::Try;
         }
         if deadline.is_some_and(|deadline| endpoint.core().now() >= deadline) {
+            return Room::Late;
+        }
+        *counted = *counted || account.waits.take(account.limits().waits);
+        if !*counted {
             return Room::Late;
         }
         // Detached while the waker was being left: nobody wakes it any more.
@@ -67,12 +73,18 @@ impl<'a> Wait<'a> {
 impl Drop for Wait<'_> {
     fn drop(&mut self) {
         self.mailbox.leave_space(&mut self.state);
+        if self.counted
+            && let Some(account) = self.endpoint.account()
+        {
+            account.waits.give();
+        }
     }
 }
 
 impl Endpoint {
     /// Waits until a send of this agent to `key` would find room, so that a patient sender burns
-    /// no folds and no audit entries on retries (§4.3). Not an act; promises nothing.
+    /// no folds and no audit entries on retries (§4.3). Not an act; promises nothing. Over at once for an
+    /// agent that has as many waits as it may (§4.12).
     ///
     /// # Cancel safety
     /// Dropping the future loses nothing; a wake-up it had got goes to the next that waits.
@@ -80,7 +92,8 @@ impl Endpoint {
         let _ = self.ready_by(key, None).await;
     }
 
-    /// As [`Endpoint::ready`], but no longer than until `deadline`; false if that came first.
+    /// As [`Endpoint::ready`], but no longer than until `deadline`; false if that came first, or there may
+    /// be no more waits.
     ///
     /// # Cancel safety
     /// As [`Endpoint::ready`].
@@ -96,7 +109,8 @@ impl Endpoint {
     }
 
     /// Sends as soon as there is room, or until `deadline` has passed: the verdict is then the
-    /// refusal of the last attempt (§4.3 row 10). Only attempts with a chance are folded.
+    /// refusal of the last attempt (§4.3 row 10), as it is at once for an agent that has as many waits as
+    /// it may (§4.12). Only attempts with a chance are folded.
     ///
     /// # Cancel safety
     /// Dropping the future sends nothing. Once it is ready, the message is sent or refused.

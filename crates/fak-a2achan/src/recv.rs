@@ -108,12 +108,18 @@ impl Endpoint {
     /// Acts on what a look did besides finding: no lock is held any more.
     #[inline]
     fn settle_sought(&self, sought: &mut Sought) {
+        if !sought.unleased.is_empty() {
+            self.core().unlease(std::mem::take(&mut sought.unleased));
+        }
         sought.wakes.drain(..).for_each(Waker::wake);
         if !sought.expired.is_empty() {
             self.core().dead_letters(std::mem::take(&mut sought.expired), Cause::Expire);
         }
         if !sought.worn.is_empty() {
             self.core().dead_letters(std::mem::take(&mut sought.worn), Cause::Wear);
+        }
+        if !sought.bound.is_empty() {
+            self.core().dead_letters(std::mem::take(&mut sought.bound), Cause::Bind);
         }
     }
 
@@ -180,10 +186,16 @@ impl Endpoint {
     fn hand_over_freely(&self, mailbox: &Mailbox, entry: Entry, wake: Option<Waker>) -> Delivery {
         wake.into_iter().for_each(Waker::wake);
         if !self.note_handed(&entry) {
-            mailbox.put_back(entry);
+            self.put_back(mailbox, entry);
             return Delivery::Refuse(self.refuse_freely(refusal(Reason::LeaseHeld, sites::RING)));
         }
         Delivery::Message(Message::new(entry, self.me(), 0))
+    }
+
+    /// What was taken and is not handed over goes back to its place, if there still is one (§4.11).
+    fn put_back(&self, mailbox: &Mailbox, entry: Entry) {
+        let (purge, cause) = mailbox.put_back(entry);
+        self.core().bury(purge, cause);
     }
 
     /// From here on it is known whom the requester waits for; false if that would close a ring of
@@ -197,7 +209,7 @@ impl Endpoint {
     /// It was not handed over after all.
     fn unnote_handed(&self, entry: &Entry) {
         if let Some(answer) = entry.extra.as_ref().and_then(|extra| extra.answer.as_ref()) {
-            self.core().unnote_receiver(answer);
+            self.core().unnote_receiver(answer, self.me());
         }
     }
 
@@ -252,7 +264,7 @@ impl Endpoint {
     ) -> (Delivery, u64) {
         let (reason, site) = match found {
             Found::Entry(entry, token) => return self.hand_over(call, permit, mailbox, (entry, token)),
-            Found::Nothing if unlinked => (Reason::PolicyBlock, sites::NO_EDGE),
+            Found::Nothing | Found::Others if unlinked => (Reason::PolicyBlock, sites::NO_EDGE),
             Found::Nothing | Found::Candidate(..) | Found::Again => return (self.found_nothing(permit), 0),
             Found::Others => (Reason::TrustViolation, sites::ONLY_OTHERS),
             Found::NotYours => (Reason::TrustViolation, sites::NOT_RECEIVER),
@@ -272,7 +284,7 @@ impl Endpoint {
         (entry, token): Taken,
     ) -> (Delivery, u64) {
         if token != 0 && !self.account().is_some_and(|account| account.leases.take(account.limits().leases)) {
-            mailbox.undo_lease(token).into_iter().for_each(Waker::wake);
+            self.core().bury(mailbox.undo_lease(token), Cause::Bind);
             let refusal = refusal(Reason::RateLimited, sites::LEASES);
             return (Delivery::Refuse(self.refuse(permit, refusal)), 0);
         }
@@ -296,9 +308,9 @@ impl Endpoint {
         }
         let put_back = |entry: Entry| {
             if token == 0 {
-                mailbox.put_back(entry);
-            } else if let Some(waker) = mailbox.undo_lease(token) {
-                waker.wake();
+                self.put_back(mailbox, entry);
+            } else {
+                self.core().bury(mailbox.undo_lease(token), Cause::Bind);
             }
         };
         if !self.note_handed(&entry) {

@@ -183,10 +183,15 @@ impl Core {
     }
 
     /// A request was not received after all.
-    pub(crate) fn unnote_receiver(&self, Return(slot): &Return) {
+    pub(crate) fn unnote_receiver(&self, Return(slot): &Return, receiver: &Principal) {
         if let Some(ring) = slot.ring() {
-            self.rings.lock().unpoint(ring);
+            self.rings.lock().unpoint(ring, receiver);
         }
+    }
+
+    /// These requests are not with those who had leased them any more.
+    pub(crate) fn unlease(&self, requests: Vec<(Return, Arc<Principal>)>) {
+        requests.iter().for_each(|(answer, holder)| self.unnote_receiver(answer, holder));
     }
 
     /// The request is answered, or given up: its requester waits for nobody.

@@ -90,7 +90,11 @@ impl Endpoint {
         let (account, link) = (self.account()?, self.core().link()?);
         let call = ToolCall::new(self.agent(), Act::Send).args(body).address(Address::Channel(key));
         // As if nobody had bound the key; where somebody has, it is decided anew.
-        let Pass::Allow(by) = self.agent().gate().pass(&call, link.key()) else { return None };
+        let by = match self.agent().gate().pass(&call, link.key()) {
+            Pass::Allow(by) => by,
+            Pass::Refuse(verdict) => return self.refused_by_key(key, verdict),
+            Pass::Closely => return None,
+        };
         let offer = Offer { from: account, route: None, body, recipient: None };
         let (_, wake) = {
             let mailbox = self.core().boxes.get(key)?;
@@ -103,6 +107,21 @@ impl Endpoint {
             waker.wake();
         }
         Some(Verdict::allow(by))
+    }
+
+    /// What was refused as if nobody had bound the key is refused, if nobody has: an act is not asked
+    /// about until it is allowed.
+    #[cold]
+    fn refused_by_key(&self, key: &ChannelKey, verdict: Verdict) -> Option<Verdict> {
+        let core = self.core();
+        let is_free = match core.find(key) {
+            Some(mailbox) => mailbox.is_plain(),
+            None => core.session_owner(key).is_none(),
+        };
+        is_free.then(|| {
+            core.deny();
+            verdict
+        })
     }
 
     #[cold]
@@ -323,6 +342,8 @@ impl Endpoint {
         match placed {
             // What was counted is not counted twice: a key that changed hands now is a refusal.
             Err(Block::Move | Block::End) => {
+                // The slot that was promised is free again.
+                spot.mailbox.pass_space();
                 Placing::Done(self.revoke(cleared, refusal(Reason::Misroute, sites::MOVED)), 0)
             }
             placed => self.finish(spot.mailbox, cleared, placed),

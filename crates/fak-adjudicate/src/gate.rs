@@ -69,6 +69,11 @@ impl Gate for Kernel {
             Some(rung) => Pass::Allow(rung.name),
             None => match rest {
                 Walk::Deny(refusal, by) => Pass::Refuse(Verdict::deny(refusal, by)),
+                // Not asked again: it may not panic the next time.
+                Walk::Panic(by) => {
+                    let (refusal, by) = self.panicked(by);
+                    Pass::Refuse(Verdict::deny(refusal, by))
+                }
                 _ => Pass::Closely,
             },
         }

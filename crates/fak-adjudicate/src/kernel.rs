@@ -291,7 +291,7 @@ impl Kernel {
     }
 
     #[cold]
-    fn panicked(&self, by: RungName) -> (Refusal, RungName) {
+    pub(crate) fn panicked(&self, by: RungName) -> (Refusal, RungName) {
         self.report_panic(by);
         (Refusal::new(Reason::DefaultDeny, sites::PANIC.site()), by)
     }

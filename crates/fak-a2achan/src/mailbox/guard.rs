@@ -13,12 +13,17 @@ use super::lease::Leased;
 use super::{Input, Mailbox, Output, Wakes};
 use crate::delivery::End;
 use crate::entry::Entry;
+use crate::request::Return;
 use crate::sync::{Lock as _, Locks};
 
 /// What came out of a mailbox undelivered, and whom to wake.
 #[derive(Debug, Default)]
 pub(crate) struct Purge {
     pub(crate) entries: Vec<Entry>,
+    /// What could not go back, because whoever alone may receive there by now may not read it.
+    pub(crate) bound: Vec<Entry>,
+    /// Requests that were leased and are not any more, with who had them.
+    pub(crate) unleased: Vec<(Return, Arc<Principal>)>,
     pub(crate) wakes: Wakes,
 }
 
@@ -96,7 +101,7 @@ impl<L: Locks> Mailbox<L> {
         }
         let out = self.output.lock.lock();
         let input = self.input.lock();
-        out.queue.iter().chain(&input.queue).filter_map(Entry::expires).min()
+        out.queue.iter().chain(&input.queue).chain(&input.single).filter_map(Entry::expires).min()
     }
 
     /// Binds it to `who`. What `who` may not read is purged.

@@ -2,7 +2,6 @@
 //! queued until it is acknowledged, or is put back at its place.
 
 use std::sync::Arc;
-use std::task::Waker;
 
 use fak_abi::{Principal, Timestamp};
 
@@ -92,11 +91,14 @@ impl<L: Locks> Mailbox<L> {
     }
 
     /// A lease that the act it belongs to could not keep: back, without counting against it.
-    pub(crate) fn undo_lease(&self, token: u64) -> Option<Waker> {
+    pub(crate) fn undo_lease(&self, token: u64) -> Purge {
+        let mut purge = Purge::default();
         let mut out = self.output.lock.lock();
-        let at = out.leased_at(token)?;
-        let leased = out.leased.swap_remove(at);
-        self.reinsert(&mut self.input.lock(), &mut out, leased.entry)
+        if let Some(at) = out.leased_at(token) {
+            let leased = out.leased.swap_remove(at);
+            self.reinsert(&mut self.input.lock(), &mut out, leased.entry, &mut purge);
+        }
+        purge
     }
 
     /// Everything whose time with its holder is over goes back.
@@ -111,6 +113,8 @@ impl<L: Locks> Mailbox<L> {
         let mut purge = Purge::default();
         self.return_due(out, now, &mut purge);
         sought.worn.append(&mut purge.entries);
+        sought.bound.append(&mut purge.bound);
+        sought.unleased.append(&mut purge.unleased);
         sought.wakes.append(&mut purge.wakes);
     }
 
@@ -130,8 +134,9 @@ impl<L: Locks> Mailbox<L> {
     }
 
     fn return_to_place(&self, out: &mut Output, leased: Leased, purge: &mut Purge) {
-        let Leased { terms, mut entry, .. } = leased;
+        let Leased { terms, mut entry, holder, .. } = leased;
         let extra = entry.extra.get_or_insert_with(|| Box::new(Extra::default()));
+        purge.unleased.extend(extra.answer.clone().map(|answer| (answer, holder)));
         extra.returns = extra.returns.saturating_add(1);
         if extra.returns > terms.redeliveries {
             entry.route.leave(entry.body.len());
@@ -139,7 +144,7 @@ impl<L: Locks> Mailbox<L> {
             self.add_gone(out, 1, &mut purge.wakes);
             purge.entries.push(entry);
         } else {
-            purge.wakes.extend(self.reinsert(&mut self.input.lock(), out, entry));
+            self.reinsert(&mut self.input.lock(), out, entry, purge);
         }
     }
 

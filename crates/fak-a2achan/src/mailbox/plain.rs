@@ -30,9 +30,8 @@ impl<L: Locks> Mailbox<L> {
     /// A glance at the senders' side alone.
     #[inline(always)]
     fn glance(&self, input: &mut Input, reader: &Arc<Principal>) -> Quick {
-        let is_other = |only: &Arc<Principal>| !Arc::ptr_eq(only, reader);
         // Looked at again: under the lock it is no hint.
-        if self.is_ahead() || input.crowded || input.end.is_some() || input.only().is_some_and(is_other) {
+        if self.is_ahead() || input.crowded || input.end.is_some() || input.is_others(reader) {
             return Quick::Look;
         }
         match &input.single {
@@ -127,7 +126,7 @@ impl<L: Locks> Mailbox<L> {
         let (found, passed) = {
             let mut out = self.output.lock.lock();
             let mut input = self.input.lock();
-            if input.end.is_some() || state.epoch != Some(input.epoch) {
+            if !input.is_waited_at(reader, state) {
                 return Quick::Look;
             }
             if out.queue.is_empty() {
@@ -151,7 +150,7 @@ impl<L: Locks> Mailbox<L> {
     #[inline(always)]
     fn pop_woken_straight(&self, reader: &Arc<Principal>, state: &mut WaitState) -> Option<Entry> {
         let mut input = self.input.lock();
-        if self.is_ahead() || input.crowded || input.end.is_some() || state.epoch != Some(input.epoch) {
+        if self.is_ahead() || input.crowded || !input.is_waited_at(reader, state) {
             return None;
         }
         if !input.single.as_ref()?.is_plain_for(reader) {

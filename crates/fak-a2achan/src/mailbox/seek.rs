@@ -8,9 +8,12 @@ use std::task::Waker;
 use fak_abi::{Principal, Timestamp};
 
 use super::lease::Terms;
-use super::{Input, Mailbox, Output, WaitState, Wakes};
+use super::wait::SpaceWaiter;
+use super::{Input, Mailbox, Output, Purge, WaitState, Wakes};
 use crate::delivery::End;
 use crate::entry::Entry;
+use crate::message::Cause;
+use crate::request::Return;
 use crate::sync::{Lock as _, Locks};
 
 /// What a receiver looks for.
@@ -55,6 +58,10 @@ pub(crate) struct Sought {
     pub(crate) expired: Vec<Entry>,
     /// Messages that were put back once too often.
     pub(crate) worn: Vec<Entry>,
+    /// Messages that could not go back; see [`Purge::bound`].
+    pub(crate) bound: Vec<Entry>,
+    /// See [`Purge::unleased`].
+    pub(crate) unleased: Vec<(Return, Arc<Principal>)>,
     pub(crate) wakes: Wakes,
     /// How often something has been put back so far.
     pub(crate) returns: u64,
@@ -62,8 +69,9 @@ pub(crate) struct Sought {
 
 impl Sought {
     pub(super) fn new() -> Self {
-        let (expired, worn, wakes) = (Vec::new(), Vec::new(), Wakes::new());
-        Self { found: Found::Nothing, expired, worn, wakes, returns: 0 }
+        let (expired, worn, bound) = (Vec::new(), Vec::new(), Vec::new());
+        let (unleased, wakes) = (Vec::new(), Wakes::new());
+        Self { found: Found::Nothing, expired, worn, bound, unleased, wakes, returns: 0 }
     }
 }
 
@@ -138,6 +146,8 @@ impl<L: Locks> Mailbox<L> {
         {
             self.put_back_due(&mut out, now, &mut sought);
         }
+        // Before anything is found: a candidate of the first look is asked about as of now, too.
+        sought.returns = out.returns;
         let begun = wait.as_ref().is_some_and(|(state, _)| state.is_begun());
         if out.only.as_ref().is_some_and(|only| !Arc::ptr_eq(only, seek.reader)) && !begun {
             sought.found = Found::NotYours;
@@ -151,7 +161,6 @@ impl<L: Locks> Mailbox<L> {
             Some((state, _)) if begun => input.end_of(state, seek.reader),
             _ => input.end,
         };
-        sought.returns = out.returns;
         if let Some(end) = end {
             sought.found = Found::End(end);
         } else if seek.returns.is_some_and(|returns| returns != out.returns) {
@@ -202,35 +211,49 @@ impl<L: Locks> Mailbox<L> {
         sought.found
     }
 
-    /// A message that was taken goes back to its place, as if it had not been.
-    pub(crate) fn put_back(&self, entry: Entry) {
-        let wake = {
-            let mut out = self.output.lock.lock();
-            let mut input = self.input.lock();
-            self.fold_direct(&mut input, &mut out);
-            out.tally.received = out.tally.received.saturating_sub(1);
-            let gone = self.output.gone.load(Ordering::Relaxed).saturating_sub(1);
-            self.output.gone.store(gone, Ordering::Release);
-            input.gone_seen = gone;
-            entry.route.back(entry.body.len());
-            self.reinsert(&mut input, &mut out, entry)
-        };
-        if let Some(waker) = wake {
-            waker.wake();
+    /// A message that was taken goes back to its place, as if it had not been. Where that is not to be, it
+    /// comes back, and why.
+    pub(crate) fn put_back(&self, entry: Entry) -> (Purge, Cause) {
+        let mut purge = Purge::default();
+        let mut out = self.output.lock.lock();
+        let mut input = self.input.lock();
+        self.fold_direct(&mut input, &mut out);
+        out.tally.received = out.tally.received.saturating_sub(1);
+        if let Some(end) = input.end {
+            out.tally.dead += 1;
+            purge.entries.push(entry);
+            return (purge, Cause::End(end));
         }
+        let gone = self.output.gone.load(Ordering::Relaxed).saturating_sub(1);
+        self.output.gone.store(gone, Ordering::Release);
+        input.gone_seen = gone;
+        entry.route.back(entry.body.len());
+        self.reinsert(&mut input, &mut out, entry, &mut purge);
+        (purge, Cause::Bind)
     }
 }
 
 impl<L: Locks> Mailbox<L> {
     /// Puts an entry at its place on the receivers' side and counts it as an arrival.
-    pub(super) fn reinsert(&self, input: &mut Input, out: &mut Output, entry: Entry) -> Option<Waker> {
+    pub(super) fn reinsert(&self, input: &mut Input, out: &mut Output, entry: Entry, purge: &mut Purge) {
+        if input.only().is_some_and(|only| !entry.body.would_flow_to(only)) {
+            // It was not there to be purged when the key became somebody's (§4.6).
+            entry.route.leave(entry.body.len());
+            out.tally.dead += 1;
+            self.add_gone(out, 1, &mut purge.wakes);
+            purge.bound.push(entry);
+            return;
+        }
         input.version += 1;
         out.returns += 1;
-        let wake = input.rouse(&entry.body);
+        purge.wakes.extend(input.rouse(&entry.body));
+        if entry.expires().is_some() {
+            // Those who wait for room could not see when there will be some.
+            purge.wakes.extend(out.space.drain(..).map(SpaceWaiter::into_waker));
+        }
         let at = out.queue.partition_point(|other| other.seq < entry.seq);
         out.queue.insert(at, entry);
         self.output.ahead.store(true, Ordering::Relaxed);
-        wake
     }
 }
 
@@ -244,10 +267,10 @@ impl Input {
         if let Some(end) = self.end {
             return Some(end);
         }
-        if epoch == self.epoch {
-            return None;
+        // It may have been bound while the reader was woken and had not come round: then nobody waited.
+        if self.is_others(reader) {
+            return Some(End::Displace);
         }
-        let mine = self.only().is_none_or(|only| Arc::ptr_eq(only, reader));
-        Some(if mine { End::Unbind } else { End::Displace })
+        (epoch != self.epoch).then_some(End::Unbind)
     }
 }

@@ -15,6 +15,7 @@ use shuttle::thread;
 
 use super::*;
 use crate::config::Limits;
+use crate::entry::Extra;
 use crate::sync::Shuttled;
 
 struct World {
@@ -350,4 +351,21 @@ fn a_lease_given_back_wakes_a_waiter() {
         leasing.join().unwrap();
         assert_eq!(world.mailbox.tally().queued, 0);
     });
+}
+
+/// The only message there is has its time like any other (§4.3, §4.10): a patient sender asks when.
+#[test]
+fn the_time_of_a_single_message_is_known() {
+    shuttle::check_random(
+        || {
+            let world = World::new(1);
+            let sender = world.account("s", "f", 1);
+            let (body, at) = (world.body(&sender), fak_abi::Timestamp::from_micros(5));
+            let offer = Offer { from: &sender, route: None, body: &body, recipient: None };
+            let extra = Extra { expires: Some(at), ..Extra::default() }.boxed();
+            assert!(world.mailbox.offer(&offer, extra, &world.numbers).is_ok());
+            assert_eq!(world.mailbox.next_expiry(), Some(at));
+        },
+        1,
+    );
 }

@@ -150,7 +150,8 @@ impl<L: Locks> Mailbox<L> {
         }
     }
 
-    /// A wait for room is over. The wake-up it may have got is passed on if there is room still.
+    /// A wait for room is over. The wake-up it may have got is passed on if there is room still, or if
+    /// there will be: the next has to look when.
     pub(crate) fn leave_space(&self, wait: &mut SpaceState) {
         if !std::mem::take(&mut wait.begun) {
             return;
@@ -161,7 +162,9 @@ impl<L: Locks> Mailbox<L> {
                 out.space.retain(|other| other.id != id);
             }
             let mut input = self.input.lock();
-            if self.has_room(&mut input) { out.rouse_space(self.share) } else { None }
+            let next = if self.has_room(&mut input) { out.rouse_space(self.share) } else { None };
+            let mut first = || self.is_timed().then(|| out.space.pop_front()).flatten();
+            next.or_else(|| first().map(SpaceWaiter::into_waker))
         };
         if let Some(waker) = wake {
             waker.wake();

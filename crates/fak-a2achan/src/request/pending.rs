@@ -153,7 +153,7 @@ impl PendingReply {
         let (slot, core) = (&self.slot, self.endpoint.core());
         let is_over = slot.deadline().is_some_and(|deadline| core.now() >= deadline);
         if is_over {
-            slot.close(End::Timeout);
+            core.dead_letters(slot.close(End::Timeout).into_iter().collect(), Cause::Late);
             core.stop_blocking(slot);
         }
         is_over

@@ -27,6 +27,8 @@ struct Wait {
     from: Arc<Principal>,
     /// Unknown until somebody has received the request, where anybody may.
     to: Option<Arc<Principal>>,
+    /// Who alone can receive the request, whether or not it has.
+    only: Option<Arc<Principal>>,
     /// Then it is over in any case.
     until: Option<Timestamp>,
 }
@@ -52,7 +54,8 @@ impl Rings {
         self.next += 1;
         self.count(to.as_ref());
         self.by.insert(self.next, from.incarnation());
-        self.waits.insert((from.incarnation(), self.next), Wait { from: Arc::clone(from), to, until });
+        let wait = Wait { from: Arc::clone(from), only: to.clone(), to, until };
+        self.waits.insert((from.incarnation(), self.next), wait);
         Some(self.next)
     }
 
@@ -78,11 +81,15 @@ impl Rings {
         })
     }
 
-    /// The request was not received after all.
-    pub(super) fn unpoint(&mut self, id: u64) {
+    /// The request was not received by `to` after all, or is not with it any more.
+    pub(super) fn unpoint(&mut self, id: u64, to: &Principal) {
         let Some(from) = self.by.get(&id) else { return };
-        let before = self.waits.get_mut(&(*from, id)).and_then(|wait| wait.to.take());
-        self.uncount(before.as_ref());
+        let Some(wait) = self.waits.get_mut(&(*from, id)) else { return };
+        let Some(before) = wait.to.take_if(|known| std::ptr::eq(Arc::as_ptr(known), to)) else { return };
+        wait.to.clone_from(&wait.only);
+        let only = wait.to.clone();
+        self.count(only.as_ref());
+        self.uncount(Some(&before));
     }
 
     /// The request is answered or given up.
@@ -163,7 +170,7 @@ mod tests {
     enum Step {
         Enter { from: u64, to: Option<u64>, until: Option<u64> },
         Point { wait: usize, to: u64 },
-        Unpoint { wait: usize },
+        Unpoint { wait: usize, to: u64 },
         Leave { wait: usize },
         Tick,
     }
@@ -173,8 +180,8 @@ mod tests {
         prop_oneof![
             4 => (who.clone(), prop::option::of(who.clone()), prop::option::weighted(0.2, 1..4_u64))
                 .prop_map(|(from, to, until)| Step::Enter { from, to, until }),
-            3 => (wait.clone(), who).prop_map(|(wait, to)| Step::Point { wait, to }),
-            1 => wait.clone().prop_map(|wait| Step::Unpoint { wait }),
+            3 => (wait.clone(), who.clone()).prop_map(|(wait, to)| Step::Point { wait, to }),
+            1 => (wait.clone(), who).prop_map(|(wait, to)| Step::Unpoint { wait, to }),
             1 => wait.prop_map(|wait| Step::Leave { wait }),
             1 => Just(Step::Tick),
         ]
@@ -208,6 +215,7 @@ mod tests {
                 .collect();
             let member = |n: u64| &members[usize::try_from(n).unwrap()];
             let (mut rings, mut naive, mut now) = (Rings::default(), Vec::<Naive>::new(), 0);
+            let mut only = HashMap::<u64, Option<u64>>::new();
             for step in steps {
                 let at = Timestamp::from_micros(now);
                 match step {
@@ -221,6 +229,7 @@ mod tests {
                         );
                         let expected = to.is_none_or(|to| !closes(&naive, from, to, now));
                         prop_assert_eq!(entered.is_some(), expected);
+                        only.extend(entered.map(|id| (id, to)));
                         naive.extend(entered.map(|id| (id, from, to, until)));
                     }
                     Step::Point { wait, to } => {
@@ -232,10 +241,12 @@ mod tests {
                             naive[wait].2 = Some(to);
                         }
                     }
-                    Step::Unpoint { wait } => {
+                    Step::Unpoint { wait, to } => {
                         if let Some(wait) = naive.get_mut(wait) {
-                            rings.unpoint(wait.0);
-                            wait.2 = None;
+                            rings.unpoint(wait.0, member(to));
+                            if wait.2 == Some(to) {
+                                wait.2 = only[&wait.0];
+                            }
                         }
                     }
                     Step::Leave { wait } => {

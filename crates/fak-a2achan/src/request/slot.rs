@@ -142,7 +142,10 @@ impl Slot {
         let (late, waker) = {
             let mut state = self.state.lock();
             state.end.get_or_insert(end);
-            let late = state.answer.take().or_else(|| state.leased.take().map(|leased| leased.entry));
+            // What came in time and is leased stays its holder's past the deadline of its request (§4.4).
+            let is_late = matches!(end, End::Timeout);
+            let leased = if is_late { None } else { state.leased.take() };
+            let late = state.answer.take().or_else(|| leased.map(|leased| leased.entry));
             if late.is_some() {
                 state.tally.dead += 1;
             }

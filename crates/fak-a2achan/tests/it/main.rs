@@ -2,7 +2,9 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "tests")]
 
+mod alike;
 mod alloc;
+mod answers;
 mod bind;
 mod books;
 mod copies;
@@ -17,5 +19,7 @@ mod model;
 mod publish;
 mod recv;
 mod request;
+mod review;
 mod shapes;
 mod support;
+mod waits;

@@ -220,7 +220,8 @@ impl Pair {
         let naive = &mut self.boxes[at];
         let letter = naive.letters.iter_mut().find(|letter| letter.number == number).unwrap();
         (letter.leased, letter.returns) = (None, letter.returns + 1);
-        if letter.returns > 1 {
+        // What the binder may not read would be in nobody's reach.
+        if letter.returns > 1 || naive.binder.is_some_and(|binder| AGENTS[binder].1 != letter.fleet) {
             naive.letters.retain(|letter| letter.number != number);
         }
     }

@@ -152,11 +152,14 @@ impl Sim {
     fn poll_at(&mut self, at: usize) -> Step {
         let mut task = self.real.tasks.remove(at);
         let who = task.wait.who;
-        let waits = |other: &&Task| other.wait.is_receive() && other.wait.begun.is_some();
+        let waits = |other: &&Task| {
+            (other.wait.is_receive() || matches!(other.wait.what, What::Room(_)))
+                && other.wait.begun.is_some()
+        };
         let others = self.real.tasks.iter().filter(|other| other.wait.who == who).filter(waits);
         let others = others.count();
         if !task.wait.is_receive() {
-            return self.poll_other(at, task);
+            return self.poll_other(at, task, others);
         }
         let (model, missed) = if task.wait.sub.is_some() {
             self.model.poll_sub(&mut task.wait, others)
@@ -195,9 +198,9 @@ impl Sim {
     }
 
     /// As [`Self::poll_at`], of what waits for something else than a message.
-    fn poll_other(&mut self, at: usize, mut task: Task) -> Step {
+    fn poll_other(&mut self, at: usize, mut task: Task, others: usize) -> Step {
         let who = task.wait.who;
-        let model = self.model.poll_other(&mut task.wait);
+        let model = self.model.poll_other(&mut task.wait, others);
         let place = format!("poll by {who} of {:?} at {}", task.wait.what, task.wait.key.text());
         let product = match (task.poll(), &model) {
             (Poll::Pending, Got::Waits) => {

@@ -55,6 +55,8 @@ pub(crate) struct Asked {
     pub(crate) end: Option<&'static str>,
     /// Its requester does nothing until it is answered: whom it waits for, once that is known.
     pub(crate) blocking: Option<Option<Who>>,
+    /// Who alone can receive it.
+    pub(crate) only: Option<Who>,
 }
 
 /// A message that somebody received and has not acknowledged (§4.4).

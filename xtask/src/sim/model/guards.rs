@@ -16,12 +16,23 @@ impl Model {
         let Some(mailbox) = self.boxes.get_mut(key) else { return };
         let (back, kept): (Vec<_>, _) = std::mem::take(&mut mailbox.leased).into_iter().partition(over);
         mailbox.leased = kept;
-        let mut worn = Vec::new();
-        for Lease { mut msg, .. } in back {
+        let only = mailbox.binder.or(mailbox.reserved);
+        let (mut worn, mut bound) = (Vec::new(), Vec::new());
+        for Lease { mut msg, holder, .. } in back {
             msg.returns += 1;
-            if msg.returns > limit { worn.push(msg) } else { mailbox.put_back(msg) }
+            if let Some(at) = msg.request {
+                self.unnote_receiver(at, holder);
+            }
+            if msg.returns > limit {
+                worn.push(msg);
+            } else if only.is_some_and(|only| !self.would_flow(&msg.body, only)) {
+                bound.push(msg);
+            } else if let Some(mailbox) = self.boxes.get_mut(key) {
+                mailbox.put_back(msg);
+            }
         }
         self.bury(worn, cause);
+        self.bury(bound, "bound");
     }
 
     /// Time passes: what is due goes back (§4.4).

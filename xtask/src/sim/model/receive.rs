@@ -147,6 +147,10 @@ impl Model {
             let mine = self.only(&key).is_none_or(|only| only == who);
             return Got::End(if mine { "unbound" } else { "displaced" });
         }
+        if self.only(&key).is_some_and(|only| only != who) {
+            // Bound while it was woken and had not come round.
+            return Got::End("displaced");
+        }
         match self.oldest(who, &key) {
             (Some(msg), _) => self.take(who, &key, msg, wait.lease),
             (None, _) => Got::Waits,

@@ -41,6 +41,7 @@ impl Model {
             taken: false,
             end: None,
             blocking: awaited,
+            only: awaited.flatten(),
         });
         Ok(at)
     }
@@ -157,6 +158,15 @@ impl Model {
             && let Some(awaited) = &mut asked.blocking
         {
             *awaited = Some(receiver);
+        }
+    }
+
+    /// A leased request is not with its holder any more: whoever alone can have it is waited for.
+    pub(super) fn unnote_receiver(&mut self, at: usize, holder: Who) {
+        if let Some(asked) = self.asked.get_mut(at)
+            && asked.blocking == Some(Some(holder))
+        {
+            asked.blocking = Some(asked.only);
         }
     }
 

@@ -18,7 +18,7 @@ impl Model {
     }
 
     /// One poll of a send that waits for room: only attempts with a chance are folded.
-    pub(crate) fn poll_room(&mut self, wait: &mut Wait, body: &Body) -> Got {
+    pub(crate) fn poll_room(&mut self, wait: &mut Wait, body: &Body, others_waiting: usize) -> Got {
         let (who, key) = (wait.who, wait.key.clone());
         loop {
             if wait.begun.is_none() {
@@ -34,6 +34,10 @@ impl Model {
                 if wait.deadline.is_some_and(|at| self.now >= at) {
                     return Got::Sent(Err(Reason::RateLimited));
                 }
+                // §4.12: it is a wait like any other.
+                if others_waiting >= self.setup.waits as usize {
+                    return Got::Sent(Err(Reason::RateLimited));
+                }
                 return Got::Waits;
             }
             wait.begun = None;
@@ -41,12 +45,12 @@ impl Model {
     }
 
     /// One poll of what waits for something else than a message.
-    pub(crate) fn poll_other(&mut self, wait: &mut Wait) -> Got {
+    pub(crate) fn poll_other(&mut self, wait: &mut Wait, others_waiting: usize) -> Got {
         match wait.what {
             What::Message => Got::Waits,
             What::Room(at) => {
                 let Some(body) = self.bodies.get(at).cloned() else { return Got::Waits };
-                self.poll_room(wait, &body)
+                self.poll_room(wait, &body, others_waiting)
             }
             What::Barrier(_) | What::Watch(_) if !self.is_live(wait.who) => Got::Refused(Reason::DefaultDeny),
             What::Barrier(at) => {

@@ -1,0 +1,301 @@
+//! §3.2, §4: what is admitted without a permit is what is admitted with one. The same random acts in a kernel that
+//! keeps no books, in one that is observed, in one where a rung counts and in one where an admitter screens come to
+//! the same, verdict for verdict and message for message.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use fak_a2achan::{
+    Binding, BusConfig, Channel, Delivery, Endpoint, Limits, Message, PendingReply, RequestOptions,
+    SendOptions, Subscription,
+};
+use fak_abi::{Capability, ChannelKey, Emitter, Event, EventKinds, PrincipalSpec, Ref, Verdict};
+use fak_adjudicate::Rank;
+use proptest::prelude::*;
+
+use crate::support::*;
+
+const KEYS: [&str; 5] = ["in_kernel:w", "in_kernel:a", "session:b", "window:z", "in_kernel:status:a"];
+const AGENTS: [(&str, &str); 4] = [("a", "f"), ("b", "f"), ("z", "g"), ("mute", "f")];
+
+#[derive(Debug, Clone)]
+enum Step {
+    Send { by: usize, at: usize, body: usize, how: usize },
+    Recv { by: usize, at: usize, how: usize },
+    Ask { by: usize, at: usize, body: usize, how: usize },
+    Answer { by: usize, body: usize },
+    Take,
+    Subscribe { by: usize },
+    Publish { by: usize, body: usize },
+    Pull { most: usize },
+    Unsubscribe,
+    Bind { by: usize, at: usize },
+    Unbind,
+    Tick,
+    Detach { by: usize },
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let (by, body, how) = (0..4_usize, prop_oneof![4 => Just(0_usize), 1 => 1..5_usize], 0..3_usize);
+    let at = prop_oneof![4 => Just(0_usize), 3 => 1..5_usize];
+    let place = (by.clone(), at);
+    prop_oneof![
+        6 => (place.clone(), body.clone(), how.clone())
+            .prop_map(|((by, at), body, how)| Step::Send { by, at, body, how }),
+        5 => (place.clone(), how.clone()).prop_map(|((by, at), how)| Step::Recv { by, at, how }),
+        2 => (place.clone(), body.clone(), how).prop_map(|((by, at), body, how)| Step::Ask { by, at, body, how }),
+        2 => (by.clone(), body.clone()).prop_map(|(by, body)| Step::Answer { by, body }),
+        2 => Just(Step::Take),
+        2 => by.clone().prop_map(|by| Step::Subscribe { by }),
+        3 => (by.clone(), body).prop_map(|(by, body)| Step::Publish { by, body }),
+        3 => (0..4_usize).prop_map(|most| Step::Pull { most }),
+        1 => Just(Step::Unsubscribe),
+        2 => place.prop_map(|(by, at)| Step::Bind { by, at }),
+        1 => Just(Step::Unbind),
+        1 => Just(Step::Tick),
+        1 => by.prop_map(|by| Step::Detach { by }),
+    ]
+}
+
+struct Watcher;
+
+impl Emitter for Watcher {
+    fn kinds(&self) -> EventKinds {
+        EventKinds::ALL
+    }
+    fn emit(&self, _: &Event<'_>) {}
+}
+
+struct Scene {
+    world: World,
+    agents: Vec<Endpoint>,
+    channels: Vec<Vec<Channel>>,
+    requests: Vec<Message>,
+    pending: Vec<PendingReply>,
+    subscriptions: Vec<Subscription>,
+    binding: Option<Binding>,
+    trace: Vec<String>,
+}
+
+impl Scene {
+    fn new(kind: usize) -> Self {
+        let limits = Limits { queued_bytes: 64, ..Limits::default() };
+        let config = BusConfig { capacity: 3, max_body_bytes: 12, limits, ..BusConfig::default() };
+        let world = World::with(config, |b| {
+            let rule = Rule { tools: vec!["a2a.send", "a2a.recv"], opinion: |_, _| fak_abi::Opinion::Defer };
+            let b = b.rung(Rank(40), Arc::new(rule));
+            match kind {
+                1 => b.emitter(Watcher),
+                2 => b.rung(Rank(50), Arc::new(Meter { limit: usize::MAX, ..Meter::default() })),
+                3 => b.admitter(Rank(50), Arc::new(Hold("never said"))),
+                _ => b,
+            }
+        });
+        let mut scene = Self {
+            world,
+            agents: Vec::new(),
+            channels: Vec::new(),
+            requests: Vec::new(),
+            pending: Vec::new(),
+            subscriptions: Vec::new(),
+            binding: None,
+            trace: Vec::new(),
+        };
+        for by in 0..AGENTS.len() {
+            let agent = scene.attach(by);
+            scene.agents.push(agent);
+            scene.channels.push(Vec::new());
+        }
+        for by in 0..AGENTS.len() {
+            scene.at_hand(by);
+        }
+        scene
+    }
+
+    fn attach(&self, by: usize) -> Endpoint {
+        let (name, fleet) = AGENTS[by];
+        let caps = if name == "mute" { [Capability::RefWiden].into() } else { caps() };
+        self.world.spec(PrincipalSpec::agent(id(name)).fleet(id(fleet)).trace(id(name)).caps(caps))
+    }
+
+    fn at_hand(&mut self, by: usize) {
+        self.channels[by] = KEYS.map(|at| self.agents[by].channel(&key(at))).into();
+    }
+
+    /// Shared, private, quarantined, another's, or too long. Its text is the number of the step.
+    fn body(&self, by: usize, kind: usize) -> Ref {
+        let (agent, text) = (&self.agents[by], self.trace.len().to_string());
+        match kind {
+            1 => private(agent, &text),
+            2 => self.world.quarantined(agent, &text),
+            3 => shared(&self.agents[(by + 1) % AGENTS.len()], &text),
+            4 => shared(agent, "longer than it may be"),
+            _ => shared(agent, &text),
+        }
+    }
+
+    fn said(&mut self, what: impl std::fmt::Debug) {
+        self.trace.push(format!("{what:?}"));
+    }
+
+    fn verdict(&mut self, verdict: &Verdict) {
+        self.trace.push(format!("{:?} {:?} {}", verdict.kind(), verdict.refusal(), verdict.by()));
+    }
+
+    fn delivery(&mut self, by: usize, delivery: Delivery) {
+        let said = match delivery {
+            Delivery::Message(message) => {
+                let said = format!("{} missed {}", text(&self.agents[by], message.body()), message.missed());
+                if message.is_request() {
+                    self.requests.push(message);
+                }
+                said
+            }
+            Delivery::Refuse(verdict) => return self.verdict(&verdict),
+            other => format!("{other:?}"),
+        };
+        self.trace.push(said);
+    }
+
+    fn perform(&mut self, step: &Step) {
+        let at = |at: usize| -> ChannelKey { key(KEYS[at]) };
+        match *step {
+            Step::Send { by, at: place, body, how } => {
+                let (body, ttl) = (self.body(by, body), Some(Duration::from_millis(2)));
+                let brief = SendOptions { ttl, ..SendOptions::default() };
+                let verdict = match how {
+                    0 => self.agents[by].send(&at(place), &body),
+                    1 => self.channels[by][place].send(&body),
+                    _ => self.channels[by][place].send_with(&body, &brief),
+                };
+                self.verdict(&verdict);
+            }
+            Step::Recv { by, at: place, how } => {
+                let (agent, key) = (self.agents[by].clone(), at(place));
+                let delivery = match how {
+                    0 => agent.try_recv(&key),
+                    1 => self.channels[by][place].try_recv(),
+                    _ => match Hand::new(agent.recv(&key)).poll() {
+                        std::task::Poll::Ready(delivery) => delivery,
+                        std::task::Poll::Pending => Delivery::Empty,
+                    },
+                };
+                self.delivery(by, delivery);
+            }
+            Step::Ask { by, at: place, body, how } => {
+                let (body, options) =
+                    (self.body(by, body), RequestOptions { blocking: how > 1, ..Default::default() });
+                let asked = match how {
+                    0 => self.agents[by].request(&at(place), &body, &options),
+                    _ => self.channels[by][place].request(&body, &options),
+                };
+                self.verdict(&asked.verdict());
+                self.pending.extend(asked.allowed());
+            }
+            Step::Answer { by, body } => {
+                let body = self.body(by, body);
+                if let Some(request) = self.requests.last() {
+                    let verdict = self.agents[by].reply(request, &body);
+                    self.verdict(&verdict);
+                }
+            }
+            Step::Take => {
+                if let Some(mut pending) = self.pending.pop() {
+                    let delivery = pending.try_take();
+                    let digest =
+                        |message: Message| (message.body().digest(), message.in_reply_to().is_some());
+                    match delivery {
+                        Delivery::Refuse(verdict) => self.verdict(&verdict),
+                        Delivery::Message(message) => self.said(digest(message)),
+                        other => {
+                            self.pending.push(pending);
+                            self.said(other);
+                        }
+                    }
+                }
+            }
+            Step::Subscribe { by } => {
+                let subscribed = self.agents[by].subscribe(&at(0));
+                self.verdict(&subscribed.verdict());
+                self.subscriptions.extend(subscribed.allowed());
+            }
+            Step::Publish { by, body } => {
+                let receipt = self.agents[by].publish(&at(0), &self.body(by, body));
+                self.verdict(&receipt.verdict);
+                self.said((receipt.fanout, receipt.skipped, receipt.dropped));
+            }
+            Step::Pull { most } => {
+                for index in 0..self.subscriptions.len() {
+                    let mut batch = Vec::new();
+                    let subscription = &mut self.subscriptions[index];
+                    match most {
+                        0 => batch.push(subscription.try_recv()),
+                        _ => drop(subscription.try_recv_batch(most, &mut batch)),
+                    }
+                    for delivery in batch {
+                        match delivery {
+                            Delivery::Refuse(verdict) => self.verdict(&verdict),
+                            Delivery::Message(message) => {
+                                self.said((message.body().digest(), message.missed()));
+                            }
+                            other => self.said(other),
+                        }
+                    }
+                }
+            }
+            Step::Unsubscribe => drop(self.subscriptions.pop()),
+            Step::Bind { by, at: place } => {
+                let bound = self.agents[by].bind(&at(place));
+                self.verdict(&bound.verdict());
+                if let Some(binding) = bound.allowed() {
+                    self.binding = Some(binding);
+                }
+            }
+            Step::Unbind => self.binding = None,
+            Step::Tick => self.world.clock.advance(Duration::from_millis(1)),
+            Step::Detach { by } => {
+                let (body, agent) = (self.body(by, 0), self.agents[by].clone());
+                self.world.kernel.detach(&id(AGENTS[by].0)).unwrap();
+                // Every clone of the handle is dead.
+                for verdict in [self.channels[by][0].send(&body), agent.send(&at(0), &body)] {
+                    self.verdict(&verdict);
+                }
+                let delivery = self.channels[by][0].try_recv();
+                self.delivery(by, delivery);
+                self.agents[by] = self.attach(by);
+                self.at_hand(by);
+            }
+        }
+    }
+
+    fn end(mut self) -> Vec<String> {
+        let stats = self.world.bus.stats();
+        assert!(stats.is_conserved(), "{stats:?}");
+        self.said(stats);
+        // One detach ends many keys, in no order.
+        let letters = self.world.bus.dead_letters();
+        let mut dead: Vec<_> =
+            letters.iter().map(|it| format!("{} {:?} {:?}", it.body.digest(), it.cause, it.to)).collect();
+        dead.sort_unstable();
+        self.said(dead);
+        self.trace
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 150, ..ProptestConfig::default() })]
+
+    #[test]
+    fn with_and_without_books_acts_come_to_the_same(steps in prop::collection::vec(step(), 1..50)) {
+        let traces: Vec<_> = (0..4)
+            .map(|kind| {
+                let mut scene = Scene::new(kind);
+                steps.iter().for_each(|step| scene.perform(step));
+                scene.end()
+            })
+            .collect();
+        for trace in &traces[1..] {
+            prop_assert_eq!(&traces[0], trace);
+        }
+    }
+}
