@@ -57,7 +57,7 @@ pub(crate) struct Record {
 }
 
 /// What a patch does.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Change {
     Note(String),
     Title(String),
@@ -233,10 +233,27 @@ impl Model {
         self.admit_at(Act::TaskPatch, who, "task:task_t", None)?;
         if self.may_bring(who, scope, change) && self.needs_approval(scope, change) {
             let (actor, base) = (who, self.record.accepted - back);
-            self.record.held.push(Held { change: change.clone(), scope, actor, base, outcome: None });
+            let mut held = Held { change: change.clone(), scope, actor, base, outcome: None };
+            // §5.7: the same bytes again, by chance.
+            if let Some(before) = self.record.held.iter().find(|before| self.is_same_patch(before, &held)) {
+                held.outcome = before.outcome;
+            }
+            if let Some(outcome) = held.outcome
+                && outcome != "APPROVAL_REQUIRED"
+            {
+                return Ok(outcome);
+            }
+            self.record.held.push(held);
             return Ok("APPROVAL_REQUIRED");
         }
         Ok(self.merge(who, scope, back == 0, change))
+    }
+
+    /// §5.7: whether two held patches are the same bytes, which name their actor by kind and id.
+    pub(super) fn is_same_patch(&self, one: &Held, other: &Held) -> bool {
+        let actor = |who| self.agent(who).map(|agent| (&agent.id, agent.human));
+        (&one.change, one.scope, one.base) == (&other.change, other.scope, other.base)
+            && actor(one.actor) == actor(other.actor)
     }
 
     /// §5.7: the same bytes again.

@@ -92,8 +92,9 @@ impl Model {
         } else {
             "APPROVAL_REQUIRED"
         };
-        if let Some(held) = self.record.held.get_mut(at) {
-            held.outcome = Some(outcome);
+        let same: Vec<_> = self.record.held.iter().map(|other| self.is_same_patch(other, &held)).collect();
+        for (other, _) in self.record.held.iter_mut().zip(same).filter(|(_, is_same)| *is_same) {
+            other.outcome = Some(outcome);
         }
         Ok(outcome)
     }
