@@ -15,7 +15,7 @@ macro_rules! sites {
 
 sites! {
     FOREIGN = "a2achan/foreign", "§4.3 row 0", "an act of a handle of another kernel",
-        "use a handle that the kernel of this bus attached";
+        "use a handle that the kernel of this bus attached; a kernel has it by `.driver(bus.driver())`";
     DETACHED = "a2achan/detached", "§4.3 row 0", "an act of a principal that was detached",
         "the host has ended this agent; attach it again for a new incarnation";
     MALFORMED = "a2achan/malformed", "§4.3 row 1", "an address that is not locale:id",
