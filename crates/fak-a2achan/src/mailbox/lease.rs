@@ -77,17 +77,16 @@ impl<L: Locks> Mailbox<L> {
         purge
     }
 
-    /// A lease whose screening held it after all: it is neither queued nor received.
-    pub(crate) fn drop_lease(&self, token: u64) -> Wakes {
+    /// A lease whose screening held it after all: it is neither queued nor received. `None` if it was
+    /// over.
+    pub(crate) fn drop_lease(&self, token: u64) -> Option<Wakes> {
         let mut wakes = Wakes::new();
         let mut out = self.output.lock.lock();
-        if let Some(at) = out.leased_at(token) {
-            let leased = out.leased.swap_remove(at);
-            leased.entry.route.leave(leased.entry.body.len());
-            out.tally.held += 1;
-            self.add_gone(&mut out, 1, &mut wakes);
-        }
-        wakes
+        let leased = out.leased_at(token).map(|at| out.leased.swap_remove(at))?;
+        leased.entry.route.leave(leased.entry.body.len());
+        out.tally.held += 1;
+        self.add_gone(&mut out, 1, &mut wakes);
+        Some(wakes)
     }
 
     /// A lease that the act it belongs to could not keep: back, without counting against it.
