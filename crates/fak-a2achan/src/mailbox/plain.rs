@@ -140,6 +140,7 @@ impl<L: Locks> Mailbox<L> {
         {
             return found;
         }
+        let _stale;
         let (found, passed) = {
             let mut out = self.output.lock.lock();
             let mut input = self.input.lock();
@@ -153,9 +154,7 @@ impl<L: Locks> Mailbox<L> {
             if matches!(found, Quick::Look) {
                 return found;
             }
-            if let Some(id) = state.id.take() {
-                state.woken |= !input.unlist(id);
-            }
+            _stale = input.unlist(state);
             let queued = !out.queue.is_empty() || !input.is_empty();
             let passed = if std::mem::take(&mut state.woken) && queued { input.pass_on() } else { None };
             (found, passed)
@@ -174,6 +173,7 @@ impl<L: Locks> Mailbox<L> {
         tries: Try,
         state: &mut WaitState,
     ) -> Option<Quick> {
+        let _stale;
         let mut input = self.input.lock();
         if self.is_ahead() || input.crowded || !input.is_waited_at(reader, state) {
             return None;
@@ -181,12 +181,10 @@ impl<L: Locks> Mailbox<L> {
         if !input.single.as_ref()?.is_plain_for(reader) {
             return None;
         }
-        if let Some(id) = state.id.take()
-            && !input.waiters.is_empty()
-        {
-            input.unlist(id);
+        if !input.waiters.is_empty() {
+            _stale = input.unlist(state);
         }
-        state.woken = false;
+        (state.id, state.woken) = (None, false);
         Some(input.take_single(tries))
     }
 }

@@ -8,7 +8,7 @@ use std::task::Waker;
 use fak_abi::{Principal, Timestamp};
 
 use super::lease::Terms;
-use super::wait::SpaceWaiter;
+use super::wait::{SpaceWaiter, Waiter};
 use super::{Input, Mailbox, Output, Purge, WaitState, Wakes};
 use crate::delivery::End;
 use crate::entry::Entry;
@@ -62,6 +62,8 @@ pub(crate) struct Sought {
     /// See [`Purge::unleased`].
     pub(crate) unleased: Vec<(Return, Arc<Principal>)>,
     pub(crate) wakes: Wakes,
+    /// What the reader left when it waited before.
+    pub(super) stale: Option<Waiter>,
     /// How often something has been put back so far.
     pub(crate) returns: u64,
 }
@@ -70,7 +72,7 @@ impl Sought {
     pub(super) fn new() -> Self {
         let (expired, worn, bound) = (Vec::new(), Vec::new(), Vec::new());
         let (unleased, wakes) = (Vec::new(), Wakes::new());
-        Self { found: Found::Nothing, expired, worn, bound, unleased, wakes, returns: 0 }
+        Self { found: Found::Nothing, expired, worn, bound, unleased, wakes, stale: None, returns: 0 }
     }
 }
 
@@ -163,9 +165,7 @@ impl<L: Locks> Mailbox<L> {
             self.look(&mut out, seek, &mut others, &mut sought);
         }
         if let Some((state, waker)) = wait {
-            if let Some(id) = state.id.take() {
-                state.woken |= !input.unlist(id);
-            }
+            sought.stale = input.unlist(state);
             // A waiter ignores what is not for it; a receiver that has yet to wait is told at once.
             if matches!(sought.found, Found::Nothing) && (begun || !others) {
                 input.enlist(seek.reader, state, waker);

@@ -106,6 +106,8 @@ impl Slot {
     }
 
     pub(super) fn take(&self, waker: Option<&Waker>) -> Taking {
+        // Dropped once the lock is: the last waker of a task may drop the task.
+        let _stale;
         let mut state = self.state.lock();
         if let Some(entry) = state.answer.take() {
             state.taken = true;
@@ -119,7 +121,7 @@ impl Slot {
             return Taking::Spent;
         }
         if let Some(waker) = waker {
-            state.waker = Some(waker.clone());
+            _stale = state.waker.replace(waker.clone());
         }
         Taking::Nothing
     }

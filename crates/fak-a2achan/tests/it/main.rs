@@ -23,3 +23,4 @@ mod review;
 mod shapes;
 mod support;
 mod waits;
+mod wakers;
