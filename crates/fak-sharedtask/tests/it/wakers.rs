@@ -41,18 +41,16 @@ fn a_waker_of_a_watch_is_dropped_while_nothing_is_locked() {
     let agent = world.agent("a");
     let (_, watch) = world.store.watch(&agent, &task()).allowed().unwrap();
     let store = world.store.clone();
-    passed_around(watch, |watch, cx| watch.poll_next(cx), move || assert!(store.revision(&task()).is_some()));
+    passed_around(watch, fak_sharedtask::TaskWatch::poll_next, move || {
+        assert!(store.revision(&task()).is_some())
+    });
     let watch = world.space.watch(&agent, "", ShareScope::Fleet).allowed().unwrap();
     // Writing tells every watch.
     let (space, writer) = (world.space.clone(), world.agent("b"));
     let body = writer.widen(&writer.mint("x"), ShareScope::Fleet).allowed().unwrap();
-    passed_around(
-        watch,
-        |watch, cx| watch.poll_next(cx),
-        move || {
-            assert!(space.put(&writer, "k", &body).is_allow());
-        },
-    );
+    passed_around(watch, fak_sharedtask::CellWatch::poll_next, move || {
+        assert!(space.put(&writer, "k", &body).is_allow());
+    });
     // What is watched is told all the same.
     let patched = world.patch(&agent, "fleet", json!([note(&agent, "n1", "fleet")]));
     assert_eq!(crate::support::answer(&patched), "accepted");
