@@ -42,7 +42,7 @@ fn a_waker_of_a_watch_is_dropped_while_nothing_is_locked() {
     let (_, watch) = world.store.watch(&agent, &task()).allowed().unwrap();
     let store = world.store.clone();
     passed_around(watch, fak_sharedtask::TaskWatch::poll_next, move || {
-        assert!(store.revision(&task()).is_some())
+        assert!(store.revision(&task()).is_some());
     });
     let watch = world.space.watch(&agent, "", ShareScope::Fleet).allowed().unwrap();
     // Writing tells every watch.
