@@ -92,9 +92,6 @@ pub trait Gate: Send + Sync {
     /// decided as the act.
     fn tool(&self, name: &Id) -> ToolToken;
 
-    /// Changes whenever a standing opinion may have (§2.9): reload, attach, detach, (un)binding.
-    fn epoch(&self) -> u64;
-
     /// The kernel's clock.
     fn clock(&self) -> &Arc<dyn Clock>;
 

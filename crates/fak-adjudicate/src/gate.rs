@@ -238,10 +238,6 @@ impl Gate for Kernel {
         self.seal().tool(name.clone(), self.chains.index(name))
     }
 
-    fn epoch(&self) -> u64 {
-        self.epoch_counter().last()
-    }
-
     fn clock(&self) -> &Arc<dyn Clock> {
         &self.clock.0
     }
@@ -362,10 +358,6 @@ impl Host for Kernel {
         self.admission(call, 0)
     }
 
-    fn emit(&self, event: &Event<'_>) {
-        self.deliver(event);
-    }
-
     fn note(&self, event: &Event<'_>) {
         if let Some(audit) = self.audit() {
             audit.note(event);
@@ -391,10 +383,6 @@ impl Host for Kernel {
 
     fn relocate(&self, body: &Ref, location: fak_abi::Location, bytes: Bytes) -> Option<Ref> {
         self.seal().relocate(body, location, bytes).ok()
-    }
-
-    fn bump_epoch(&self) {
-        self.epoch_counter().next();
     }
 
     fn attached(&self, id: &Id) -> Option<Arc<Principal>> {

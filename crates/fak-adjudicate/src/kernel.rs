@@ -66,7 +66,6 @@ pub struct Kernel {
     audit: Option<Arc<dyn Auditor>>,
     pub(crate) pending: Pending,
     sequence: Arc<Sequence>,
-    epoch: Sequence,
     pub(crate) clock: KernelClock,
     pub(crate) timer: Arc<dyn Timer>,
 }
@@ -113,7 +112,6 @@ impl Kernel {
             audit,
             pending,
             sequence: parts.sequence,
-            epoch: Sequence::new(),
             clock: KernelClock(parts.clock),
             timer: parts.timer,
         }
@@ -139,10 +137,6 @@ impl Kernel {
         Desk { resolver: self, clock: &self.clock }
     }
 
-    pub(crate) const fn epoch_counter(&self) -> &Sequence {
-        &self.epoch
-    }
-
     /// Attaches a principal and hands out the only thing that can act as it (§2.3).
     ///
     /// # Errors
@@ -152,7 +146,6 @@ impl Kernel {
         for driver in &self.drivers {
             driver.attached(&principal);
         }
-        self.epoch.next();
         let gate: Arc<dyn fak_abi::Gate> = Arc::clone(self) as _;
         let id = principal.id().clone();
         let handle = self.seal().handle(&principal, gate).ok_or(AttachError::Absent(id))?;
@@ -174,7 +167,6 @@ impl Kernel {
         for driver in &self.drivers {
             driver.detached(&principal);
         }
-        self.epoch.next();
         self.announce(
             |at| Event { principal: Some(&principal), ..Event::new(EventKind::Detach, at) },
             EventKind::Detach,
@@ -189,9 +181,8 @@ impl Kernel {
         self.seal().relabel(body, taint, body.scope()).ok()
     }
 
-    /// Tells the kernel that a rung's policy was replaced, so that kept opinions are dropped.
+    /// Tells observers that a rung's policy was replaced.
     pub fn reloaded(&self) {
-        self.epoch.next();
         self.announce(|at| Event::new(EventKind::Reload, at), EventKind::Reload);
     }
 
