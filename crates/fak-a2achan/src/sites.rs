@@ -80,7 +80,7 @@ sites! {
         "use status, correct or ack";
     KEY_REUSED = "a2achan/key-reused", "§4.13", "an idempotency key with another act, address, scope or content",
         "use a fresh key for a new message";
-    LEASE_OVER = "a2achan/lease-over", "§4.4", "acknowledging a message that went back to its queue",
+    LEASE_OVER = "a2achan/lease-over", "§4.4", "acknowledging or answering a message that went back to its queue",
         "receive it again";
     NOT_A_REQUEST = "a2achan/no-request", "§4.7", "a reply to what is not an open request",
         "reply once, to a message that is a request";

@@ -135,8 +135,11 @@ impl<L: Locks> Mailbox<L> {
     fn return_to_place(&self, out: &mut Output, leased: Leased, purge: &mut Purge) {
         let Leased { terms, mut entry, holder, .. } = leased;
         let extra = entry.extra.get_or_insert_with(|| Box::new(Extra::default()));
-        purge.unleased.extend(extra.answer.clone().map(|answer| (answer, holder)));
         extra.returns = extra.returns.saturating_add(1);
+        if let Some(answer) = &extra.answer {
+            answer.went_back(extra.returns);
+            purge.unleased.push((answer.clone(), holder));
+        }
         if extra.returns > terms.redeliveries {
             entry.route.leave(entry.body.len());
             out.tally.dead += 1;

@@ -454,6 +454,7 @@ fn a_request_that_was_given_back_closes_no_ring() {
     let late = bravo.try_recv_leased(&at, Some(Duration::from_millis(1))).message().unwrap();
     world.clock.advance(Duration::from_millis(1));
     let held = bravo.try_recv_leased(&at, None).message().unwrap();
+    denied(&bravo.reply(late.message(), &shared(&bravo, "!")), Reason::Misroute, "a2achan/lease-over");
     denied(&late.ack(), Reason::Misroute, "a2achan/lease-over");
     allowed(&held.ack());
     denied(&ask().verdict(), Reason::LeaseHeld, "a2achan/ring");
