@@ -24,8 +24,8 @@ sites! {
         "ask the host to grant a2a.send";
     NO_RECV = "a2achan/no-recv", "§4.4", "a receive without the capability a2a.recv",
         "ask the host to grant a2a.recv";
-    NO_FORENSICS = "a2achan/no-forensics", "§4.4", "a look at held messages without forensics.read",
-        "ask the host to grant forensics.read";
+    HELD_UNREADABLE = "a2achan/held-unreadable", "§4.4", "reading a held body that may not flow to the reader",
+        "leave it to a holder of forensics.read that it may flow to";
     QUARANTINED = "a2achan/quarantined", "§4.3 row 3", "a quarantined body",
         "do not pass it on; a holder of forensics.read can inspect it";
     NOT_YOURS_TO_SEND = "a2achan/unreadable", "§4.3 row 4", "a body that the sender itself may not read",
