@@ -7,10 +7,11 @@ use std::sync::Arc;
 use std::task::{Context, Waker};
 
 use fak_abi::{
-    Act, Address, ChannelKey, Pass, Permit, Reason, Rider, SiteInfo, Tool, ToolCall, Verdict, VerdictKind,
+    Act, Address, Booking, ChannelKey, Pass, Permit, Reason, Rider, SiteInfo, Tool, ToolCall, Verdict,
+    VerdictKind,
 };
 
-use crate::core::Ownership;
+use crate::core::{GATE, Ownership};
 use crate::delivery::{Delivery, End};
 use crate::endpoint::Endpoint;
 use crate::entry::Entry;
@@ -59,10 +60,43 @@ impl Endpoint {
                     Quick::Look => {}
                 },
                 Pass::Refuse(verdict) => return Delivery::Refuse(verdict),
-                Pass::Closely => {}
+                Pass::Closely => {
+                    if let Some(delivery) = self.take_booked(&call, at) {
+                        return delivery;
+                    }
+                }
             }
         }
         self.take(mailbox, &Incoming::plain(key)).0
+    }
+
+    /// As a plain receive on a kernel that keeps an audit log and nothing else: the entry is all that
+    /// is left to settle (§3.6). `None` says only that a closer look is needed.
+    #[inline(never)]
+    fn take_booked(&self, call: &ToolCall<'_>, mailbox: &Mailbox) -> Option<Delivery> {
+        let link = self.account().and(self.core().link())?;
+        let due = match self.agent().gate().book(call, link.key()) {
+            Booking::Allow(due) => due,
+            Booking::Refuse(verdict) => return Some(Delivery::Refuse(self.denied(verdict))),
+            Booking::Closely => return None,
+        };
+        match mailbox.pop(self.me()) {
+            Quick::Entry(entry, wake) => {
+                wake.into_iter().for_each(Waker::wake);
+                if !self.note_handed(&entry) {
+                    self.put_back(mailbox, entry);
+                    let refusal = refusal(Reason::LeaseHeld, sites::RING);
+                    return Some(Delivery::Refuse(self.denied(due.refuse(refusal, GATE))));
+                }
+                let _ = due.allow(entry.seq);
+                Some(Delivery::Message(Message::new(entry, self.me(), 0)))
+            }
+            Quick::Empty => {
+                let _ = due.allow(0);
+                Some(Delivery::Empty)
+            }
+            Quick::Look => None,
+        }
     }
 
     fn seek<'a>(&'a self, mailbox: &Mailbox, incoming: &Incoming<'a>) -> Seek<'a> {

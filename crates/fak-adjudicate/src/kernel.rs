@@ -62,6 +62,8 @@ pub struct Kernel {
     wanted: EventKinds,
     /// An audit log is installed, or an emitter wants every decision.
     observed: bool,
+    /// Only the audit log wants to know of every decision.
+    booked: bool,
     pub(crate) edges: Vec<Arc<dyn Edges>>,
     audit: Option<Arc<dyn Auditor>>,
     pub(crate) pending: Pending,
@@ -108,6 +110,7 @@ impl Kernel {
             emitters,
             wanted,
             observed: audit.is_some() || wanted.holds(EventKind::Decide),
+            booked: audit.is_some() && !wanted.holds(EventKind::Decide),
             edges,
             audit,
             pending,
@@ -360,9 +363,14 @@ impl Kernel {
     pub(crate) fn audit(&self) -> Option<&dyn Auditor> {
         self.audit.as_deref()
     }
+
+    /// The audit log, if nobody else wants to know of every decision.
+    #[inline]
+    pub(crate) fn books(&self) -> Option<&dyn Auditor> {
+        if self.booked { self.audit() } else { None }
+    }
 }
 
-/// An event about an act.
 impl Kernel {
     fn settle_as(
         &self,
@@ -386,7 +394,8 @@ impl Kernel {
     }
 }
 
-fn about<'a>(call: &ToolCall<'a>, kind: EventKind, at: Timestamp, seq: u64) -> Event<'a> {
+/// An event about an act.
+pub(crate) fn about<'a>(call: &ToolCall<'a>, kind: EventKind, at: Timestamp, seq: u64) -> Event<'a> {
     Event {
         seq,
         principal: Some(call.principal()),
@@ -434,6 +443,15 @@ impl Settle for Kernel {
 
     fn repeat(&self, call: &ToolCall<'_>, verdict: &Verdict, seq: u64, slot: AuditSlot) {
         self.settle_as("replay", call, verdict, seq, slot);
+    }
+
+    #[inline]
+    fn book(&self, call: &ToolCall<'_>, by: RungName, seq: u64) {
+        let Some(audit) = self.books() else {
+            return self.settle(call, &Verdict::allow(by), seq, AuditSlot::Reserved);
+        };
+        let seq = if seq == 0 { self.next_seq() } else { seq };
+        audit.book(call, by, self.clock.now(), seq);
     }
 
     fn release(&self, slot: AuditSlot) {

@@ -5,6 +5,7 @@
 mod alike;
 mod alloc;
 mod answers;
+mod audited;
 mod bind;
 mod books;
 mod copies;
