@@ -8,6 +8,8 @@ use serde_json::Value;
 pub(crate) enum Answer {
     /// A word or an exact text.
     Text(String),
+    /// A check, or one of its instances.
+    Check(String),
     /// A text to be found inside the answer.
     Contains(String),
     /// A whole number.
@@ -130,6 +132,9 @@ impl Answer {
     pub(crate) fn met_by(&self, got: &Self) -> bool {
         match (self, got) {
             (Self::Contains(part), Self::Text(text) | Self::Contains(text)) => text.contains(part),
+            (Self::Check(want), Self::Text(got)) => {
+                got == want || got.strip_prefix(&**want).is_some_and(|rest| rest.starts_with('#'))
+            }
             // `true` for something that has members: it is there.
             (Self::Json(Value::Bool(true)), Self::Json(Value::Object(_))) => true,
             (Self::Json(want), got) => covers(want, &got.to_json()),
@@ -140,7 +145,7 @@ impl Answer {
     /// As JSON, for reports.
     pub(crate) fn to_json(&self) -> Value {
         match self {
-            Self::Text(text) | Self::Contains(text) => Value::from(text.as_str()),
+            Self::Text(text) | Self::Check(text) | Self::Contains(text) => Value::from(text.as_str()),
             Self::Count(count) => Value::from(*count),
             Self::Flag(flag) => Value::from(*flag),
             Self::List(list) => Value::from(list.clone()),

@@ -116,6 +116,9 @@ impl World {
         if let (Some(name), Some(kept)) = (&step.save, done.yields.take()) {
             self.keep(name, kept);
         }
+        if let Some(site) = &done.site {
+            done.answers.set("at", site.as_str());
+        }
         let mismatches = done.mismatches(&step.expect);
         StepReport {
             number: step.number,

@@ -42,9 +42,7 @@ fn an_unknown_member_is_named_with_the_nearest() {
     );
     check(
         &steps(r#"{"do": "receive", "by": "alpha", "at": "in_kernel:x"}"#),
-        &expect![[
-            r#"x.json:6:12: step 1: do: unknown act "receive"; known here: receive_correction, recv, recv_leased, request, reply, read, resume, reject, renew, release, send, consume and 51 more"#
-        ]],
+        &expect![[r#"x.json:6:12: step 1: do: unknown act "receive", did you mean "recv"?"#]],
     );
     check(
         &steps(r#"{"do": "tick", "ms": 1, "zebra": 1}"#),
@@ -86,15 +84,11 @@ fn an_act_is_asked_only_what_it_answers() {
         &steps(
             r#"{"do": "send", "by": "alpha", "to": "in_kernel:x", "body": {"text": "x"}, "expect": {"fanout": 1}}"#,
         ),
-        &expect![[
-            r#"x.json:6:100: step 1 (send): expect/fanout: "send" does not answer "fanout"; known here: verdict, reason, rung, retry_after"#
-        ]],
+        &expect![[r#"x.json:6:100: step 1 (send): expect/fanout: "send" does not answer "fanout"; known here: verdict, reason, rung, at, retry_after"#]],
     );
     check(
         &steps(r#"{"do": "recv", "by": "alpha", "at": "in_kernel:x", "expect": {"verdict": "alow"}}"#),
-        &expect![[
-            r#"x.json:6:78: step 1 (recv): expect/verdict: expected one of "allow", "deny", "quarantine", "empty" (did you mean "allow"?)"#
-        ]],
+        &expect![[r#"x.json:6:78: step 1 (recv): expect/verdict: unknown verdict "alow", did you mean "allow"?"#]],
     );
     check(
         &steps(r#"{"do": "recv", "by": "alpha", "at": "in_kernel:x", "expect": {"missed": -1}}"#),
@@ -184,7 +178,7 @@ fn a_step_says_who_and_what_exactly_once() {
     );
     check(
         &steps(r#"{"do": "tick", "by": "alpha", "ms": 1}"#),
-        &expect![[r#"x.json:6:26: step 1 (tick): by: unknown member "by"; known here: do, ms, expect"#]],
+        &expect![[r#"x.json:6:26: step 1 (tick): by: unknown member "by", did you mean "ms"?"#]],
     );
     check(
         &steps(r#"{"do": "recv", "by": "alpha"}"#),
