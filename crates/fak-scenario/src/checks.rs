@@ -1,7 +1,7 @@
 //! Every check and every rung there is in a scenario's kernel, by name: what `expect` may name under `at` and `rung`, and what
 //! `fak explain` knows.
 
-use fak_abi::{Driver as _, Id, Reason, SiteInfo};
+use fak_abi::{Adjudicator as _, Driver as _, Id, Reason, SiteInfo};
 use fak_agenttopo::{Enforced, Topology};
 use fak_comm::Comm;
 
@@ -59,10 +59,16 @@ pub fn checks() -> Vec<SiteInfo> {
     for rung in Comm::new().floor() {
         all.extend_from_slice(rung.sites());
     }
-    if let Some(topology) = Id::new("any").ok().and_then(|name| Topology::over(name, &[]).ok()) {
-        all.extend_from_slice(fak_abi::Adjudicator::sites(&Enforced::new(topology)));
+    if let Some(topology) = any_topology() {
+        all.extend_from_slice(Enforced::new(topology).sites());
     }
     all
+}
+
+/// A topology, to ask its rung for the checks that are those of every one.
+fn any_topology() -> Option<Topology> {
+    let id = |name| Id::new(name).ok();
+    Topology::over(id("any")?, &[(id("a")?, id("b")?)]).ok()
 }
 
 /// What is known of a check. One of many instances is named with the instance, as in `policy/deny#3`.
@@ -91,4 +97,39 @@ pub(crate) fn other_kind(name: &str) -> Option<(&'static str, &'static str)> {
 /// Whether an act of this shape answers a member.
 pub(crate) fn answers(expect: &[(&'static str, Kind)], member: &str) -> bool {
     expect.iter().any(|(name, _)| *name == member)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn checks_of_every_layer_are_known() {
+        for name in [
+            "a2achan/private",
+            "comm/absent",
+            "agenttopo/no-edge",
+            "policy/deny#3",
+            "barrier/twice",
+            "space/key",
+        ] {
+            assert!(check(name).is_some(), "{name}");
+        }
+        assert_eq!(check("a2achan/nowhere"), None);
+        let mut names: Vec<_> = checks().iter().map(|site| site.check).collect();
+        names.sort_unstable();
+        let all = names.len();
+        names.dedup();
+        assert_eq!(names.len(), all, "a check twice");
+    }
+
+    #[test]
+    fn a_name_is_of_one_kind() {
+        assert_eq!(other_kind("MISROUTE"), Some(("reason", "reason")));
+        assert_eq!(other_kind("STALE_BASE"), Some(("reason", "reason")));
+        assert_eq!(other_kind("a2achan/private"), Some(("check", "at")));
+        assert_eq!(other_kind("a2achan/gate"), Some(("rung", "rung")));
+        assert_eq!(other_kind("deny"), Some(("verdict", "verdict")));
+        assert_eq!(other_kind("zebra"), None);
+    }
 }

@@ -20,6 +20,7 @@ mod report;
 mod words;
 
 pub use self::{
+    act::{ActInfo, acts},
     checks::{RUNGS, check, checks},
     error::{Place, Problem, ScenarioError},
     expect::Mismatch,

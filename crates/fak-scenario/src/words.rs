@@ -7,7 +7,10 @@ use fak_abi::json::nearest;
 /// suggested, so one word may stand in several rows: the first row that fits is taken.
 const ALIKE: &[(&str, &[&str])] = &[
     // Members of a scenario and of its agents.
-    ("caps", &["capabilities", "capability", "permissions", "permission", "rights", "grants", "can", "scopes"]),
+    (
+        "caps",
+        &["capabilities", "capability", "permissions", "permission", "rights", "grants", "can", "scopes"],
+    ),
     ("agents", &["actors", "principals", "participants", "workers", "nodes"]),
     ("steps", &["acts", "actions", "script", "sequence", "events", "flow", "plan", "tests", "commands"]),
     ("about", &["description", "comment", "doc", "docs", "summary", "note"]),
@@ -29,7 +32,22 @@ const ALIKE: &[(&str, &[&str])] = &[
     ("do", &["act", "action", "op", "verb", "method", "type", "command"]),
     ("by", &["agent", "actor", "who", "sender", "from", "principal", "user", "receiver"]),
     ("at", &["from", "channel", "key", "mailbox", "address", "queue", "to", "topic", "on", "source"]),
-    ("to", &["channel", "key", "mailbox", "address", "queue", "at", "topic", "dest", "destination", "target", "recipient"]),
+    (
+        "to",
+        &[
+            "channel",
+            "key",
+            "mailbox",
+            "address",
+            "queue",
+            "at",
+            "topic",
+            "dest",
+            "destination",
+            "target",
+            "recipient",
+        ],
+    ),
     ("topic", &["channel", "key", "to", "at", "subject", "address"]),
     ("body", &["message", "payload", "content", "data", "msg", "text", "value"]),
     ("text", &["message", "payload", "content", "data", "value", "string"]),
@@ -39,7 +57,7 @@ const ALIKE: &[(&str, &[&str])] = &[
     ("ref", &["saved", "value", "name", "reference"]),
     ("ttl_ms", &["ttl", "timeout", "expires", "lifetime", "timeout_ms", "duration"]),
     ("deadline_ms", &["deadline", "timeout", "timeout_ms", "ttl"]),
-    ("ms", &["by", "millis", "milliseconds", "duration", "time", "seconds"]),
+    ("ms", &["millis", "milliseconds", "duration", "time", "seconds"]),
     ("record", &["task", "body"]),
     ("task", &["task_id", "id", "record"]),
     ("group", &["name", "to", "members"]),
@@ -81,8 +99,38 @@ const ALIKE: &[(&str, &[&str])] = &[
     ("attach", &["start", "spawn", "connect", "add_agent"]),
     ("view", &["show", "read_task", "inspect"]),
     // Words that are answered.
-    ("deny", &["denied", "refuse", "refused", "reject", "rejected", "block", "blocked", "forbid", "forbidden", "fail", "error"]),
-    ("allow", &["allowed", "accept", "accepted", "permit", "permitted", "ok", "pass", "success", "granted", "yes", "true"]),
+    (
+        "deny",
+        &[
+            "denied",
+            "refuse",
+            "refused",
+            "reject",
+            "rejected",
+            "block",
+            "blocked",
+            "forbid",
+            "forbidden",
+            "fail",
+            "error",
+        ],
+    ),
+    (
+        "allow",
+        &[
+            "allowed",
+            "accept",
+            "accepted",
+            "permit",
+            "permitted",
+            "ok",
+            "pass",
+            "success",
+            "granted",
+            "yes",
+            "true",
+        ],
+    ),
     ("accepted", &["accept", "allow", "allowed", "ok", "merged", "applied", "success", "done"]),
     ("denied", &["refused", "rejected", "reject"]),
     ("conflict", &["conflicts", "conflicted", "stale"]),
@@ -96,10 +144,24 @@ const ALIKE: &[(&str, &[&str])] = &[
     ("human", &["person", "user", "operator"]),
     ("fleet", &["shared"]),
     ("public", &["all", "global", "everyone", "world", "any"]),
-    ("DEFAULT_DENY", &["deny", "denied", "not_allowed", "no_capability", "forbidden", "unauthorized", "missing_capability"]),
+    (
+        "DEFAULT_DENY",
+        &[
+            "deny",
+            "denied",
+            "not_allowed",
+            "no_capability",
+            "forbidden",
+            "unauthorized",
+            "missing_capability",
+        ],
+    ),
     ("POLICY_BLOCK", &["policy", "blocked", "policy_deny", "policy_denied", "policy_violation"]),
     ("TRUST_VIOLATION", &["private", "flow", "scope", "trust", "taint", "tainted", "quarantined"]),
-    ("RATE_LIMITED", &["full", "throttled", "too_many", "busy", "quota", "backpressure", "mailbox_full", "rate_limit"]),
+    (
+        "RATE_LIMITED",
+        &["full", "throttled", "too_many", "busy", "quota", "backpressure", "mailbox_full", "rate_limit"],
+    ),
     ("MISROUTE", &["not_found", "no_such_channel", "unknown_channel", "unroutable", "undeclared"]),
     ("LEASE_HELD", &["locked", "held", "lock_held"]),
     ("OVERSIZE", &["too_large", "too_big", "size"]),
@@ -107,7 +169,10 @@ const ALIKE: &[(&str, &[&str])] = &[
     ("UNWITNESSED", &["no_witness", "unproven"]),
     ("STALE_BASE", &["conflict", "stale"]),
     // What a capability covers that has no name of its own.
-    ("a2a.send", &["send", "publish", "request", "reply", "a2a.publish", "a2a.request", "a2a.reply", "write"]),
+    (
+        "a2a.send",
+        &["send", "publish", "request", "reply", "a2a.publish", "a2a.request", "a2a.reply", "write"],
+    ),
     ("a2a.recv", &["recv", "receive", "subscribe", "read", "a2a.receive", "a2a.subscribe", "a2a.read"]),
     ("ref.widen", &["widen", "share", "ref.share"]),
     ("ref.trust", &["trust"]),
@@ -211,7 +276,8 @@ mod tests {
         known.extend(fak_abi::Capability::ALL.iter().map(|cap| cap.name()));
         known.extend(fak_abi::PrincipalKind::ALL.iter().map(|kind| kind.name()));
         known.extend(fak_abi::Locale::ALL.iter().map(|locale| locale.name()));
-        let strange: Vec<_> = ALIKE.iter().map(|(word, _)| *word).filter(|word| !known.contains(word)).collect();
+        let strange: Vec<_> =
+            ALIKE.iter().map(|(word, _)| *word).filter(|word| !known.contains(word)).collect();
         assert!(strange.is_empty(), "{strange:?}");
     }
 }

@@ -168,7 +168,8 @@ const COLLECTIVE: Members = &[
     ("scope", SCOPES),
     ("error", Kind::Contains),
 ];
-const BARRIER: Members = &[V, R, G, A, ("complete", Kind::Flag), ("missing", Kind::List), ("gone", Kind::List)];
+const BARRIER: Members =
+    &[V, R, G, A, ("complete", Kind::Flag), ("missing", Kind::List), ("gone", Kind::List)];
 const LEASE: Members = &[V, R, G, A, ("conflicts", Kind::List), ("fence", Kind::Count)];
 
 const fn act(
@@ -281,7 +282,13 @@ pub(crate) static ACTS: &[ActShape] = &[
             ("missed", Kind::Count),
         ],
     ),
-    act("journal", By::Either, &["task"], KEEPS, &[V, R, G, A, ("entries", Kind::Count), ("verifies", Kind::Flag)]),
+    act(
+        "journal",
+        By::Either,
+        &["task"],
+        KEEPS,
+        &[V, R, G, A, ("entries", Kind::Count), ("verifies", Kind::Flag)],
+    ),
     act(
         "load",
         By::Host,
@@ -346,4 +353,28 @@ impl ActShape {
     pub(crate) fn named(name: &str) -> Option<&'static Self> {
         ACTS.iter().find(|act| act.name == name)
     }
+}
+
+/// What there is to know of an act of scenarios without performing it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ActInfo {
+    /// The value of `do`.
+    pub name: &'static str,
+    /// The other members its step may have.
+    pub members: Vec<&'static str>,
+    /// The members of `expect` that it answers.
+    pub answers: Vec<&'static str>,
+}
+
+/// Every act that a step of a scenario may be.
+pub fn acts() -> impl Iterator<Item = ActInfo> {
+    ACTS.iter().map(|act| {
+        let by = (act.by != By::Host).then_some("by");
+        let save = act.save.then_some("save");
+        ActInfo {
+            name: act.name,
+            members: by.into_iter().chain(act.arguments.iter().copied()).chain(save).collect(),
+            answers: act.expect.iter().map(|(name, _)| *name).collect(),
+        }
+    })
 }

@@ -28,6 +28,12 @@ pub(super) fn expectations(shape: &'static ActShape, cursor: Cursor<'_>) -> Pars
     faults.settle(Some(Expectations::Members(members)))
 }
 
+/// What a step without `expect` must answer.
+pub(super) fn success(shape: &ActShape) -> Expectations {
+    let merges = words(shape, "verdict").contains(&"accepted");
+    Expectations::Success(if merges { "accepted" } else { "allow" })
+}
+
 /// The words a member is answered in, if it is answered in words.
 fn words(shape: &ActShape, member: &str) -> &'static [&'static str] {
     match shape.expect.iter().find(|(name, _)| *name == member) {
@@ -55,13 +61,11 @@ fn not_answered(shape: &'static ActShape, name: &str, cursor: Cursor<'_>) -> Fau
     let by_value = checks::other_kind(value).map(|(_, member)| (member, value));
     let verdict = called(name, words(shape, "verdict").iter().copied()).map(|word| ("verdict", word));
     let by_name = checks::other_kind(name).map(|(_, member)| (member, name));
-    let written = by_value.or(verdict).or(by_name).filter(|(member, _)| checks::answers(shape.expect, member));
+    let written =
+        by_value.or(verdict).or(by_name).filter(|(member, _)| checks::answers(shape.expect, member));
     if let Some((member, word)) = written {
         let act = shape.name;
-        return rule(
-            cursor,
-            format!("\"{act}\" does not answer {name:?}: write \"{member}\": {word:?}"),
-        );
+        return rule(cursor, format!("\"{act}\" does not answer {name:?}: write \"{member}\": {word:?}"));
     }
     let known = || shape.expect.iter().map(|(name, _)| *name);
     fault(
@@ -77,11 +81,7 @@ fn not_answered(shape: &'static ActShape, name: &str, cursor: Cursor<'_>) -> Fau
 
 /// The kernel's verdict, looked for where an act answers how the merge ended.
 fn of_the_merge(shape: &ActShape, name: &str, cursor: Cursor<'_>) -> Option<Fault> {
-    let merges = name == "verdict"
-        && shape.expect.iter().any(|(name, kind)| match kind {
-            Kind::Word(words) => *name == "verdict" && words.contains(&"accepted"),
-            _ => false,
-        });
+    let merges = name == "verdict" && words(shape, name).contains(&"accepted");
     (merges && cursor.value().as_str() == Some("allow")).then(|| {
         let act = shape.name;
         rule(
@@ -94,12 +94,7 @@ fn of_the_merge(shape: &ActShape, name: &str, cursor: Cursor<'_>) -> Option<Faul
     })
 }
 
-fn answer(
-    shape: &'static ActShape,
-    member: &'static str,
-    kind: Kind,
-    cursor: Cursor<'_>,
-) -> Parsed<Answer> {
+fn answer(shape: &'static ActShape, member: &'static str, kind: Kind, cursor: Cursor<'_>) -> Parsed<Answer> {
     Ok(match kind {
         Kind::Word(words) => Answer::Text(word(shape, member, words, cursor)?),
         Kind::Check => {
@@ -139,8 +134,7 @@ fn word(
     if words.contains(&given) {
         return Ok(given.to_owned());
     }
-    Err(of_the_merge(shape, member, cursor)
-        .unwrap_or_else(|| unknown(shape, member, member, words, cursor)))
+    Err(of_the_merge(shape, member, cursor).unwrap_or_else(|| unknown(shape, member, member, words, cursor)))
 }
 
 /// A word that is none of those its member is answered in: most often it belongs under another, or is another word for one.

@@ -74,6 +74,7 @@ impl Scenario {
 
 fn read(source: &Source<'_>, root: Cursor<'_>) -> Parsed<Scenario> {
     let mut fields = root.object()?;
+    top::of_another_schema(&mut fields)?;
     let mut faults = Faults::of(root, top::MEMBERS);
     let header = top::header(&mut faults, &mut fields);
     let mut names = Names::new(agent_names(&faults, root));
@@ -158,7 +159,10 @@ fn strange(member: Cursor<'_>, name: &str, known: &[&'static str]) -> Fault {
     let nearest = meant(name, known.iter().copied()).map(str::to_owned);
     let listed = nearest.is_none().then(|| known.iter().map(|name| (*name).to_owned()).collect());
     let problem = json::Problem::UnknownMember { name: name.to_owned(), nearest };
-    Fault::here(member.error(problem.clone()), Some(Problem::Json { problem, known: listed.unwrap_or_default() }))
+    Fault::here(
+        member.error(problem.clone()),
+        Some(Problem::Json { problem, known: listed.unwrap_or_default() }),
+    )
 }
 
 /// A fault of this value's own.

@@ -7,7 +7,7 @@ use fak_abi::{
 };
 
 use super::{
-    Faults, Parsed, QUOTED, fault,
+    Fault, Faults, Parsed, QUOTED, fault,
     names::{Kept, Names},
     rule, unfit,
 };
@@ -25,10 +25,25 @@ pub(super) fn address(cursor: Cursor<'_>) -> Parsed<Address> {
     let parts = cursor.string()?.split_once(':');
     match parts.and_then(|(locale, id)| Some((locale.parse::<Locale>().ok()?, id))) {
         Some((locale, id)) => Ok(Address { locale, id: id.to_owned() }),
-        None => Err(unfit(
-            cursor,
-            "a channel as \"locale:id\", such as \"in_kernel:news\"; the locale is in_kernel, session or window",
-        )),
+        None => Err(no_channel(cursor)),
+    }
+}
+
+/// A text that is no channel, with one that it may be meant to be.
+fn no_channel(cursor: Cursor<'_>) -> Fault {
+    const EXPECTED: &str =
+        "a channel as \"locale:id\", such as \"in_kernel:news\"; the locale is in_kernel, session or window";
+    let given = cursor.value().as_str().unwrap_or_default();
+    let locales = Locale::ALL.iter().map(|locale| locale.name());
+    let near = match given.split_once(':') {
+        Some((locale, id)) => meant(locale, locales).map(|locale| (locale, id)),
+        None => Some((Locale::InKernel.name(), given)),
+    };
+    match near.filter(|_| given.len() <= QUOTED) {
+        Some((locale, id)) if fak_abi::Id::new(id).is_ok() => {
+            rule(cursor, format!("expected {EXPECTED}; found {given:?}, did you mean \"{locale}:{id}\"?"))
+        }
+        _ => unfit(cursor, EXPECTED),
     }
 }
 
@@ -42,7 +57,8 @@ pub(super) fn body(names: &Names, cursor: Cursor<'_>) -> Parsed<Body> {
     let source = faults.keep(cursor, bytes_of(names, &mut fields));
     let owner_at = fields.optional("owner");
     if let (Some(_), Some(owner)) = (fields.optional("ref"), owner_at) {
-        faults.keep::<()>(owner, Err(rule(owner, "a kept \"ref\" has its owner already; leave \"owner\" out")));
+        faults
+            .keep::<()>(owner, Err(rule(owner, "a kept \"ref\" has its owner already; leave \"owner\" out")));
     }
     let scope = faults.keep(cursor, scope(&mut fields)).flatten();
     let taint = fields.optional("taint").map(|at| word(at, "taint", Taint::ALL, Taint::name)).transpose();

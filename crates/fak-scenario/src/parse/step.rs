@@ -10,14 +10,28 @@ use super::{
 use crate::{
     act::{ACTS, Act, ActShape, Actor, By, Step},
     error::Problem,
-    expect::Expectations,
     words::meant,
 };
 
 /// Arguments that an act which takes them cannot do without.
 const ALWAYS: &[&str] = &[
-    "to", "topic", "group", "agent", "tool", "ms", "patch", "record", "journal", "members", "bodies", "outputs",
-    "reduce", "colours", "window", "decision", "to_request",
+    "to",
+    "topic",
+    "group",
+    "agent",
+    "tool",
+    "ms",
+    "patch",
+    "record",
+    "journal",
+    "members",
+    "bodies",
+    "outputs",
+    "reduce",
+    "colours",
+    "window",
+    "decision",
+    "to_request",
 ];
 
 pub(super) fn step(
@@ -32,21 +46,54 @@ pub(super) fn step(
     if shape.save {
         known.push("save");
     }
-    let mut faults = Faults::of(cursor, &known);
     let mut fields = cursor.object()?;
+    let hosted = fields.optional("by").filter(|_| shape.by == By::Host);
+    known.extend(hosted.map(|_| "by"));
+    let mut faults = Faults::of(cursor, &known);
+    if let Some(by) = hosted {
+        let text = format!("\"{}\" is done by the host, not by an agent: leave \"by\" out", shape.name);
+        faults.keep::<()>(by, Err(rule(by, text)));
+    }
     let by = faults.keep(cursor, actor(names, shape, cursor));
     arguments(names, shape, cursor, &mut faults);
     let act = act(source, names, shape, by.as_ref().unwrap_or(&Actor::Host), cursor);
     let act = faults.keep(cursor, act);
     let expect = match fields.optional("expect") {
         Some(cursor) => faults.keep(cursor, expect::expectations(shape, cursor)),
-        None => Some(Expectations::Success),
+        None => Some(expect::success(shape)),
     };
     let save = fields.optional("save").map(|at| names.give(Kept::Saved, at)).transpose();
     let save = faults.keep(cursor, save);
-    let line = source.line(cursor);
+    let (line, given) = (source.line(cursor), given(shape, cursor));
     let step = by.zip(act).zip(expect).zip(save);
-    faults.settle(step.map(|(((by, act), expect), save)| Step { number, line, shape, by, act, save, expect }))
+    faults.settle(step.map(|(((by, act), expect), save)| Step {
+        number,
+        line,
+        shape,
+        by,
+        act,
+        save,
+        expect,
+        names: given,
+    }))
+}
+
+/// The names a step gives or goes on with.
+fn given(shape: &ActShape, cursor: Cursor<'_>) -> Vec<String> {
+    const NAMES: &[&str] =
+        &["as", "save", "inbox", "ref", "to_request", "decision", "window", "group", "journal", "name"];
+    let members = cursor.value().as_object().unwrap_or_default();
+    let own = members.iter().filter(|member| NAMES.contains(&&*member.name));
+    let own = own.filter(|member| *member.name == *"save" || shape.arguments.contains(&&*member.name));
+    let bodies = members.iter().filter(|member| matches!(&*member.name, "body" | "bodies" | "outputs"));
+    let refs = bodies.flat_map(|member| match member.value.as_array() {
+        Some(list) => list,
+        None => std::slice::from_ref(&member.value),
+    });
+    own.filter_map(|member| member.value.as_str())
+        .chain(refs.filter_map(|body| body.member("ref")?.as_str()))
+        .map(str::to_owned)
+        .collect()
 }
 
 /// What is wrong with arguments that mean the same in every act, one by one: whoever reads the act stops at the first.
@@ -98,7 +145,10 @@ fn without_act(cursor: Cursor<'_>) -> Fault {
     let act = |name: &str| meant(name, ["do"]).filter(|_| name != "by");
     let other = members.iter().find(|member| act(&member.name).is_some());
     match other {
-        Some(other) => rule(cursor, format!("missing member \"do\", which names the act; is {:?} meant to be it?", other.name)),
+        Some(other) => rule(
+            cursor,
+            format!("missing member \"do\", which names the act; is {:?} meant to be it?", other.name),
+        ),
         None => rule(cursor, "missing member \"do\", which names the act, such as \"do\": \"send\""),
     }
 }

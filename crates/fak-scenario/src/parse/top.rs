@@ -59,6 +59,16 @@ pub(super) fn header(faults: &mut Faults, fields: &mut Fields<'_>) -> Option<Hea
     Some(Header { name, about: faults.keep(root, about)? })
 }
 
+/// A file of another kind is no scenario with many things wrong.
+pub(super) fn of_another_schema(fields: &mut Fields<'_>) -> Parsed<()> {
+    match fields.optional("schema").map(|at| (at, at.value().as_str())) {
+        Some((at, Some(other))) if other.starts_with("fak.") && !other.starts_with("fak.scenario") => {
+            Err(unfit(at, &format!("{SCHEMA:?}")))
+        }
+        _ => Ok(()),
+    }
+}
+
 fn schema(fields: &mut Fields<'_>) -> Parsed<()> {
     let schema = fields.required("schema")?;
     if schema.string()? == SCHEMA { Ok(()) } else { Err(unfit(schema, &format!("{SCHEMA:?}"))) }
@@ -73,6 +83,7 @@ pub(super) fn setup(source: &Source<'_>, faults: &mut Faults, fields: &mut Field
         agents.extend(faults.keep(cursor, agent(name, cursor)));
     }
     let mut part = |name| fields.optional(name);
+    let idle_rules = part("policy").map_or_else(Vec::new, |at| idle_rules(&agents, at));
     let policy = part("policy").map(|at| faults.keep(at, policy(source, at)));
     let limits = part("limits").map(|at| faults.keep(at, limits(at)));
     let lanes = part("lanes").map(|at| faults.keep(at, lanes(source, at)));
@@ -84,6 +95,7 @@ pub(super) fn setup(source: &Source<'_>, faults: &mut Faults, fields: &mut Field
     Some(Setup {
         agents,
         policy: given(policy)?,
+        idle_rules,
         limits: given(limits)?.unwrap_or_default(),
         lanes: given(lanes)?,
         topology: given(topology)?,
@@ -147,6 +159,53 @@ fn policy(source: &Source<'_>, cursor: Cursor<'_>) -> Parsed<Policy> {
         None => Policy::from_value(&source.path.display().to_string(), source.text, cursor.value()),
     };
     parsed.map_err(Fault::elsewhere)
+}
+
+/// The rules of an inline policy that name an agent, a fleet or a tenant which nobody here is or has.
+fn idle_rules(agents: &[AgentSpec], cursor: Cursor<'_>) -> Vec<String> {
+    let mut idle = Vec::new();
+    for list in cursor.value().as_object().unwrap_or_default() {
+        for (index, rule) in list.value.as_array().unwrap_or_default().iter().enumerate() {
+            for what in ["agent", "fleet", "tenant"] {
+                let Some(pattern) = rule.member(what).and_then(Value::as_str) else { continue };
+                let names: Vec<&str> = agents
+                    .iter()
+                    .filter_map(|agent| match what {
+                        "agent" => Some(agent.principal.id.as_str()),
+                        "fleet" => agent.principal.fleet.as_ref().map(Id::as_str),
+                        _ => agent.principal.tenant.as_ref().map(Id::as_str),
+                    })
+                    .collect();
+                if names.iter().any(|name| matches(pattern, name)) {
+                    continue;
+                }
+                let near = meant(pattern.trim_matches('*'), names)
+                    .map_or_else(String::new, |near| format!("; did you mean {near:?}?"));
+                let (list, number) = (&list.name, index + 1);
+                idle.push(format!(
+                    "{list}[{number}] of the policy is for the {what} {pattern:?}, which is none here{near}"
+                ));
+            }
+        }
+    }
+    idle
+}
+
+/// Whether a name is of a pattern in which `*` stands for anything.
+fn matches(pattern: &str, name: &str) -> bool {
+    let mut parts = pattern.split('*');
+    let first = parts.next().unwrap_or_default();
+    let Some(mut rest) = name.strip_prefix(first) else { return false };
+    let mut last = None;
+    for part in parts {
+        if let Some(between) = last.replace(part) {
+            match rest.split_once(between) {
+                Some((_, after)) => rest = after,
+                None => return false,
+            }
+        }
+    }
+    last.map_or(rest.is_empty(), |last| rest.ends_with(last))
 }
 
 fn limits(cursor: Cursor<'_>) -> Parsed<Limits> {
@@ -224,7 +283,8 @@ fn topology(root: Cursor<'_>, agents: &[AgentSpec], cursor: Cursor<'_>) -> Parse
     let listed = fields.required("edges").and_then(Cursor::array).map_err(Fault::from);
     let mut edges = Vec::new();
     for edge in faults.keep(cursor, listed).into_iter().flatten() {
-        let ends: Vec<_> = faults.keep(edge, edge.array().map_err(Fault::from)).into_iter().flatten().collect();
+        let ends: Vec<_> =
+            faults.keep(edge, edge.array().map_err(Fault::from)).into_iter().flatten().collect();
         let [from, to] = ends.as_slice() else {
             faults.keep::<()>(edge, Err(edge.invalid("an edge as [from, to]").into()));
             continue;
@@ -350,4 +410,28 @@ fn list_of(path: &std::path::Path, text: &str, source: &Source<'_>) -> Parsed<Ve
         list.push(other.record(element)?);
     }
     Ok(list)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::matches;
+
+    #[test]
+    fn a_star_stands_for_anything() {
+        for (pattern, name) in [
+            ("*", "x"),
+            ("in*", "intern"),
+            ("*rn", "intern"),
+            ("i*t*n", "intern"),
+            ("a", "a"),
+            ("a**b", "ab"),
+        ] {
+            assert!(matches(pattern, name), "{pattern} {name}");
+        }
+        for (pattern, name) in
+            [("in", "intern"), ("x*", "intern"), ("*x", "intern"), ("i*x*n", "intern"), ("aa*a", "aa")]
+        {
+            assert!(!matches(pattern, name), "{pattern} {name}");
+        }
+    }
 }
