@@ -108,13 +108,13 @@ fn a_word_that_does_not_fit_is_quoted() {
     check(
         &steps(r#"{"do": "subscribe", "by": "alpha", "topic": "news", "as": "inbox"}"#),
         &expect![[
-            r#"x.json:6:49: step 1 (subscribe): topic: expected a channel as "locale:id", such as "in_kernel:news"; the locale is in_kernel, session or window; found "news""#
+            r#"x.json:6:49: step 1 (subscribe): topic: expected a channel as "locale:id", such as "in_kernel:news"; the locale is in_kernel, session or window; found "news", did you mean "in_kernel:news"?"#
         ]],
     );
     check(
         &steps(r#"{"do": "send", "by": "alpha", "to": "kernel:x", "body": {"text": "x"}}"#),
         &expect![[
-            r#"x.json:6:41: step 1 (send): to: expected a channel as "locale:id", such as "in_kernel:news"; the locale is in_kernel, session or window; found "kernel:x""#
+            r#"x.json:6:41: step 1 (send): to: expected a channel as "locale:id", such as "in_kernel:news"; the locale is in_kernel, session or window; found "kernel:x", did you mean "in_kernel:x"?"#
         ]],
     );
     check(
@@ -182,7 +182,9 @@ fn a_step_says_who_and_what_exactly_once() {
     );
     check(
         &steps(r#"{"do": "tick", "by": "alpha", "ms": 1}"#),
-        &expect![[r#"x.json:6:26: step 1 (tick): by: unknown member "by", did you mean "ms"?"#]],
+        &expect![[
+            r#"x.json:6:26: step 1 (tick): by: "tick" is done by the host, not by an agent: leave "by" out"#
+        ]],
     );
     check(
         &steps(r#"{"do": "recv", "by": "alpha"}"#),
@@ -199,7 +201,7 @@ fn a_step_says_who_and_what_exactly_once() {
     check(
         &steps(r#"{"do": "send", "by": "alpha", "to": "kernel:x", "body": {"text": "x"}}"#),
         &expect![[
-            r#"x.json:6:41: step 1 (send): to: expected a channel as "locale:id", such as "in_kernel:news"; the locale is in_kernel, session or window; found "kernel:x""#
+            r#"x.json:6:41: step 1 (send): to: expected a channel as "locale:id", such as "in_kernel:news"; the locale is in_kernel, session or window; found "kernel:x", did you mean "in_kernel:x"?"#
         ]],
     );
     check(

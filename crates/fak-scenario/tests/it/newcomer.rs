@@ -59,19 +59,19 @@ fn every_independent_mistake_is_named_at_once() {
     check(
         &error.to_string(),
         &expect![[r#"
-        x.json:4:12: limit: unknown member "limit", did you mean "limits"?
-        x.json:5:12: clock: expected a time as RFC 3339 has it, such as "2026-01-01T00:00:00Z"; found "yesterday"
-        x.json:7:23: agents/alpha/team: unknown member "team", did you mean "fleet"?
-        x.json:7:45: agents/alpha/capabilities: unknown member "capabilities", did you mean "caps"?
-        x.json:8:39: agents/bravo/caps/0: unknown capability "a2a.receive", did you mean "a2a.recv"?
-        x.json:8:54: agents/bravo/caps/1: unknown capability "zebra"; known here: a2a.send, a2a.recv, ref.widen, ref.trust, pool.write, pool.read, sharedtask.write, sharedtask.approve, sharedtask.read, space.write, space.read, comm.collective and 2 more
-        x.json:11:26: step 1 (send): by: unknown agent "alpah", did you mean "alpha"?
-        x.json:11:46: step 1 (send): channel: unknown member "channel", did you mean "to"?
-        x.json:11:75: step 1 (send): message: unknown member "message", did you mean "body"?
-        x.json:12:41: step 2 (recv): at: expected a channel as "locale:id", such as "in_kernel:news"; the locale is in_kernel, session or window; found "work"
-        x.json:12:71: step 2 (recv): expect/verdict: unknown verdict "denied", did you mean "deny"?
-        x.json:12:92: step 2 (recv): expect/because: "recv" does not answer "because", did you mean "reason"?
-        x.json:13:12: step 3: do: unknown act "subscrib", did you mean "subscribe"?"#]],
+            x.json:4:12: limit: unknown member "limit", did you mean "limits"?
+            x.json:5:12: clock: expected a time as RFC 3339 has it, such as "2026-01-01T00:00:00Z"; found "yesterday"
+            x.json:7:23: agents/alpha/team: unknown member "team", did you mean "fleet"?
+            x.json:7:45: agents/alpha/capabilities: unknown member "capabilities", did you mean "caps"?
+            x.json:8:39: agents/bravo/caps/0: unknown capability "a2a.receive", did you mean "a2a.recv"?
+            x.json:8:54: agents/bravo/caps/1: unknown capability "zebra"; known here: a2a.send, a2a.recv, ref.widen, ref.trust, pool.write, pool.read, sharedtask.write, sharedtask.approve, sharedtask.read, space.write, space.read, comm.collective and 2 more
+            x.json:11:26: step 1 (send): by: unknown agent "alpah", did you mean "alpha"?
+            x.json:11:46: step 1 (send): channel: unknown member "channel", did you mean "to"?
+            x.json:11:75: step 1 (send): message: unknown member "message", did you mean "body"?
+            x.json:12:41: step 2 (recv): at: expected a channel as "locale:id", such as "in_kernel:news"; the locale is in_kernel, session or window; found "work", did you mean "in_kernel:work"?
+            x.json:12:71: step 2 (recv): expect/verdict: unknown verdict "denied", did you mean "deny"?
+            x.json:12:92: step 2 (recv): expect/because: "recv" does not answer "because", did you mean "reason"?
+            x.json:13:12: step 3: do: unknown act "subscrib", did you mean "subscribe"?"#]],
     );
     assert_eq!(error.each().count(), error.to_string().lines().count());
     // What stands in a step that cannot be read is no mistake of the steps that go on with it.
@@ -128,22 +128,22 @@ fn another_word_for_it_is_understood() {
     check(
         &all,
         &expect![[r#"
-        8: step 1: do: unknown act "receive", did you mean "recv"?
-        8: step 1: do: unknown act "wait", did you mean "tick"?
-        8: step 1: do: unknown act "lock", did you mean "lease"?
-        40: step 1 (publish): to: unknown member "to", did you mean "topic"?
-        52: step 1 (send): topic: unknown member "topic", did you mean "to"?
-        78: step 1 (send): payload: unknown member "payload", did you mean "body"?
-        25: step 1 (send): agent: unknown member "agent", did you mean "by"?
-        1: step 1: missing member "do", which names the act; is "act" meant to be it?
-        42: step 1 (recv): channel: unknown member "channel", did you mean "at"?
-        74: step 1 (recv): expect/verdict: unknown verdict "refused", did you mean "deny"?
-        73: step 1 (recv): expect/result: "recv" does not answer "result": write "verdict": "allow"
-        62: step 1 (recv): assert: unknown member "assert", did you mean "expect"?
-        37: step 1 (send): to: expected a channel as "locale:id", such as "in_kernel:news"; the locale is in_kernel, session or window; found "memory:x"
-        80: step 1 (send): body/scope: unknown scope "team", did you mean "fleet"?
-        22: step 1 (tick): by: "tick" is done by the host, not by an agent: leave "by" out
-    "#]],
+            8: step 1: do: unknown act "receive", did you mean "recv"?
+            8: step 1: do: unknown act "wait", did you mean "tick"?
+            8: step 1: do: unknown act "lock", did you mean "lease"?
+            40: step 1 (publish): to: unknown member "to", did you mean "topic"?
+            52: step 1 (send): topic: unknown member "topic", did you mean "to"?
+            78: step 1 (send): payload: unknown member "payload", did you mean "body"?
+            25: step 1 (send): agent: unknown member "agent", did you mean "by"?
+            1: step 1: missing member "do", which names the act; is "act" meant to be it?
+            42: step 1 (recv): channel: unknown member "channel", did you mean "at"?
+            74: step 1 (recv): expect/verdict: unknown verdict "refused", did you mean "deny"?
+            73: step 1 (recv): expect/result: "recv" does not answer "result": write "verdict": "allow"
+            62: step 1 (recv): assert: unknown member "assert", did you mean "expect"?
+            37: step 1 (send): to: expected a channel as "locale:id", such as "in_kernel:news"; the locale is in_kernel, session or window; found "memory:x", did you mean "in_kernel:x"?
+            80: step 1 (send): body/scope: unknown scope "team", did you mean "fleet"?
+            22: step 1 (tick): by: "tick" is done by the host, not by an agent: leave "by" out
+        "#]],
     );
 }
 
@@ -279,25 +279,25 @@ fn what_only_follows_from_a_failed_step_says_so() {
     check(
         &report.to_text(Style::Plain),
         &expect![[r#"
-        n  x.json
-           1 send               alpha      in_kernel:"work"         deny TRUST_VIOLATION by a2achan/gate at a2achan/private
-             FAIL x.json: step 1 (line 4): expected verdict "allow", as the step has no "expect", got "deny"
-           2 recv               bravo      in_kernel:"work"         empty
-             FAIL x.json: step 2 (line 5): expected text "one", got nothing (perhaps only because step 1 failed)
-           3 read               bravo      -                        failed
-             FAIL x.json: step 3 (line 6): could not be tried: nothing was kept as "got": the step that saves it did not succeed (perhaps only because step 1 failed)
-           4 recv               bravo      in_kernel:"other"        empty
-             FAIL x.json: step 4 (line 7): expected verdict "allow", got "empty"
-             hint: no step has sent anything to in_kernel:"other"; there is in_kernel:"work", in_kernel:"news"
-           5 subscribe          bravo      in_kernel:"news"         allow by a2achan/gate
-           6 publish            bravo      in_kernel:"news"         deny DEFAULT_DENY by a2achan/gate at a2achan/no-send
-             FAIL x.json: step 6 (line 9): expected verdict "allow", as the step has no "expect", got "deny"
-             hint: "bravo" lacks "a2a.send": add it to its "caps" if it is to do this
-           7 recv               bravo      news                     empty
-             FAIL x.json: step 7 (line 10): expected text "two", got nothing (perhaps only because step 6 failed)
-           8 stats              (host)     -                        done  sent 0, received 0, denied 2, held 0, dropped 0, skipped 0, dead 0, queued 0
-             FAIL x.json: step 8 (line 11): expected sent 7, got 0 (perhaps only because step 1 failed)
-    "#]],
+            n  x.json
+               1 send               alpha      in_kernel:"work"         deny TRUST_VIOLATION by a2achan/gate at a2achan/private
+                 FAIL x.json: step 1 (line 4): expected verdict "allow", as the step has no "expect", got "deny"
+               2 recv               bravo      in_kernel:"work"         empty
+                 FAIL x.json: step 2 (line 5): expected text "one", got nothing (perhaps only because step 1 failed)
+               3 read               bravo      -                        failed
+                 FAIL x.json: step 3 (line 6): could not be tried: nothing was kept as "got": the step that saves it did not succeed (perhaps only because step 1 failed)
+               4 recv               bravo      in_kernel:"other"        empty
+                 FAIL x.json: step 4 (line 7): expected verdict "allow", got "empty"
+                 hint: no step has sent anything to in_kernel:"other"; known here: in_kernel:"work", in_kernel:"news"
+               5 subscribe          bravo      in_kernel:"news"         allow by a2achan/gate
+               6 publish            bravo      in_kernel:"news"         deny DEFAULT_DENY by a2achan/gate at a2achan/no-send
+                 FAIL x.json: step 6 (line 9): expected verdict "allow", as the step has no "expect", got "deny"
+                 hint: "bravo" lacks "a2a.send": add it to its "caps" if it is to do this
+               7 recv               bravo      news                     empty
+                 FAIL x.json: step 7 (line 10): expected text "two", got nothing (perhaps only because step 6 failed)
+               8 stats              (host)     -                        done  sent 0, received 0, denied 2, held 0, dropped 0, skipped 0, dead 0, queued 0
+                 FAIL x.json: step 8 (line 11): expected sent 7, got 0 (perhaps only because step 1 failed)
+        "#]],
     );
 }
 
@@ -333,18 +333,18 @@ fn a_dead_end_has_a_hint() {
     check(
         &all,
         &expect![[r#"
-        no step has sent anything to in_kernel:"wrok"; did you mean in_kernel:"work"?
-        no step has sent anything to in_kernel:"zebra"; there is in_kernel:"work"
-        "bravo" is of fleet "bulders", "alpha" of fleet "builders": is one of them misspelt?
-        "carol" has no "fleet" and no "tenant", so nothing that is shared with one reaches it: give it one under "agents"
-        "carol" has no "fleet" to share it with: give it one under "agents"
-        "alpha" has no "tenant" to share it with: give it one under "agents"
-        "dora" lacks "a2a.send": add it to its "caps" if it is to do this
-        no rung knows a tool "a2a.sned"; did you mean "a2a.send"?
-        no agent has the trace id "trace-bravoo"; did you mean session:"trace-bravo"?
-        the scenario declares no "lanes"
-        no step puts anything under "plan"
-        step 1 publishes to in_kernel:"n", but "n" is subscribed only in step 2: what was published before is not seen"#]],
+            no step has sent anything to in_kernel:"wrok"; did you mean in_kernel:"work"?
+            no step has sent anything to in_kernel:"zebra"; known here: in_kernel:"work"
+            "bravo" is of fleet "bulders", "alpha" of fleet "builders": is one of them misspelt?
+            "carol" has no "fleet" and no "tenant", so nothing that is shared with one reaches it: give it one under "agents"
+            "carol" has no "fleet" to share it with: give it one under "agents"
+            "alpha" has no "tenant" to share it with: give it one under "agents"
+            "dora" lacks "a2a.send": add it to its "caps" if it is to do this
+            no rung knows a tool "a2a.sned"; did you mean "a2a.send"?
+            no agent has the trace id "trace-bravoo"; did you mean session:"trace-bravo"?
+            the scenario declares no "lanes"
+            no step puts anything under "plan"
+            step 1 publishes to in_kernel:"n", but "n" is subscribed only in step 2: what was published before is not seen"#]],
     );
     // What goes as it should has none, and a run that holds says nothing of it.
     assert_eq!(
