@@ -80,16 +80,21 @@ impl Endpoint {
             Booking::Refuse(verdict) => return Some(Delivery::Refuse(self.denied(verdict))),
             Booking::Closely => return None,
         };
-        match mailbox.pop(self.me()) {
+        match mailbox.pop(self.me(), Try::Requests) {
             Quick::Entry(entry, wake) => {
                 wake.into_iter().for_each(Waker::wake);
-                if !self.note_handed(&entry) {
-                    self.put_back(mailbox, entry);
-                    let refusal = refusal(Reason::LeaseHeld, sites::RING);
-                    return Some(Delivery::Refuse(self.denied(due.refuse(refusal, GATE))));
-                }
                 let _ = due.allow(entry.seq);
                 Some(Delivery::Message(Message::new(entry, self.me(), 0)))
+            }
+            Quick::Trial(entry) if self.note_handed(&entry) => {
+                self.core().settle(mailbox, &entry, Fate::Received);
+                let _ = due.allow(entry.seq);
+                Some(Delivery::Message(Message::new(entry, self.me(), 0)))
+            }
+            Quick::Trial(entry) => {
+                self.core().put_back(mailbox, entry);
+                let refusal = refusal(Reason::LeaseHeld, sites::RING);
+                Some(Delivery::Refuse(self.denied(due.refuse(refusal, GATE))))
             }
             Quick::Empty => {
                 let _ = due.allow(0);
