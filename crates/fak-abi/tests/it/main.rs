@@ -7,6 +7,7 @@ mod golden;
 mod permits;
 mod pins;
 mod principals;
+mod seams;
 mod shown;
 mod support;
 mod values;

@@ -4,10 +4,10 @@ use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Waker};
 
 use fak_abi::{
-    Admission, AgentHandle, AuditSlot, CapSet, Claim, Clock, Explanation, Gate, Id, KernelSeal, KernelTag,
-    LayerKey, Outcome, Pass, Peer, Principal, PrincipalKind, PrincipalSpec, Reason, Ref, Refusal, Settle,
-    ShareScope, Site, Taint, Ticket, TicketError, Timer, Timestamp, ToolCall, ToolResult, ToolToken, Verdict,
-    WakeUp,
+    Admission, AgentHandle, AuditSlot, CapSet, Claim, Clock, Event, Explanation, Gate, Host, Id, KernelSeal,
+    KernelTag, LayerKey, Outcome, Pass, Peer, Principal, PrincipalKind, PrincipalSpec, Reason, Ref, Refusal,
+    ResolveError, Resolver, Settle, ShareScope, Site, Taint, Ticket, TicketError, Timer, Timestamp, ToolCall,
+    ToolResult, ToolToken, Verdict, WakeUp,
 };
 
 pub(crate) fn id(text: &str) -> Id {
@@ -151,6 +151,47 @@ impl Gate for Stub {
 
     fn timer(&self) -> &Arc<dyn Timer> {
         &self.timer
+    }
+}
+
+impl Resolver for Stub {
+    fn bytes(&self, body: &Ref) -> Result<bytes::Bytes, ResolveError> {
+        self.seal.bytes(body)
+    }
+
+    fn rewrite(&self, body: &Ref, bytes: bytes::Bytes) -> Result<Ref, ResolveError> {
+        self.seal.rewrite(body, bytes)
+    }
+}
+
+/// A host of layers that leaves out whatever may be left out.
+impl Host for Stub {
+    fn admit_any<'a>(&'a self, call: &'a ToolCall<'a>) -> Admission<'a> {
+        Admission::Refuse(self.decide(call))
+    }
+
+    fn emit(&self, _: &Event<'_>) {}
+
+    fn note(&self, _: &Event<'_>) {}
+
+    fn issue(
+        &self,
+        owner: &Arc<Principal>,
+        bytes: bytes::Bytes,
+        taint: Taint,
+        scope: ShareScope,
+    ) -> Option<Ref> {
+        self.seal.issue(owner, bytes, taint, scope).ok()
+    }
+
+    fn bump_epoch(&self) {}
+
+    fn attached(&self, _: &Id) -> Option<Arc<Principal>> {
+        None
+    }
+
+    fn resolver(&self) -> &dyn Resolver {
+        self
     }
 }
 
