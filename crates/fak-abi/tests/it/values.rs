@@ -35,10 +35,8 @@ fn who_reads_what() {
     assert_eq!(mate.read(&shared).allowed().unwrap(), "the value");
     assert_eq!(refused(&outsider, &shared), (Reason::TrustViolation, "read/flow"));
     assert!(shared.may_flow_to(mate.principal()) && !shared.may_flow_to(outsider.principal()));
-    for reader in [&elsewhere] {
-        assert_eq!(refused(reader, &shared), (Reason::TrustViolation, "read/flow"));
-        assert!(!shared.would_flow_to(reader.principal()));
-    }
+    assert_eq!(refused(&elsewhere, &shared), (Reason::TrustViolation, "read/flow"));
+    assert!(!shared.would_flow_to(elsewhere.principal()));
 
     // Quarantine stops everybody, and forensics would still know whom it could be shown to (§4.4).
     let poison = owner.raise(&shared, Taint::Quarantined);
