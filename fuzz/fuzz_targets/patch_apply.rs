@@ -82,7 +82,7 @@ fn step(world: &World, part: &[u8]) {
         patch.task_id = world.task.clone();
     }
     let before = (world.store.record(&world.task), world.store.revision(&world.task));
-    let _ = world.store.explain_patch(by, &patch);
+    let _ = world.store.explain_patch(by, &patch, None);
     let done = world.store.patch(by, &patch, None);
     let after = (world.store.record(&world.task), world.store.revision(&world.task));
     let number = |of: &(_, Option<(usize, _)>)| of.1.as_ref().map_or(0, |(number, _)| *number);

@@ -43,6 +43,9 @@ pub(crate) struct Options {
     /// Executions of each target
     #[arg(long, default_value_t = 100_000)]
     runs: u64,
+    /// No longer than so many seconds for each target, however few executions that is
+    #[arg(long)]
+    seconds: Option<u64>,
     /// The longest input that is tried, in bytes
     #[arg(long, default_value_t = 8_192)]
     longest: u32,
@@ -123,6 +126,7 @@ fn fuzz(
         "-rss_limit_mb=2048".to_owned(),
         "-print_final_stats=1".to_owned(),
     ]);
+    command.args(options.seconds.map(|seconds| format!("-max_total_time={seconds}")));
     command.current_dir(repo.root()).env_remove("RUSTUP_TOOLCHAIN").stdin(Stdio::null());
     let shown = format!("cargo +nightly fuzz run --sanitizer none {name}");
     let start = Instant::now();

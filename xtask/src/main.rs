@@ -100,7 +100,7 @@ fn run(task: Task) -> Result<bool, TaskError> {
         Task::Api(options) => api::check(&repo, &options)?,
         Task::Powerset => powerset::check(&repo)?,
         Task::Conformance(options) => return conformance::run(&repo, &options),
-        Task::Sim(options) => return sim::run(&options),
+        Task::Sim(options) => return sim::run(&repo, &options),
         Task::Fuzz(options) => return fuzz::run(&repo, &options),
         Task::Load(options) => return load::run(&options),
         Task::Bench(options) => return bench::run(&repo, &options),

@@ -11,6 +11,7 @@ mod episode;
 mod fault;
 mod model;
 mod op;
+mod planted;
 mod real;
 mod rng;
 mod setup;
@@ -20,7 +21,7 @@ use std::time::{Duration, Instant};
 
 use clap::Args;
 
-use crate::{error::TaskError, out};
+use crate::{error::TaskError, out, repo::Repo};
 use episode::Episode;
 
 /// What every body begins with: text that may show up where its reader may see it, and nowhere else.
@@ -48,10 +49,16 @@ pub(crate) struct Options {
     /// Print every step of the first episode
     #[arg(long)]
     trace: bool,
+    /// Plant the bugs of `xtask/bugs`, or those whose name has this in it, one by one, and say how soon each is found
+    #[arg(long, value_name = "NAME", num_args = 0..=1, default_missing_value = "")]
+    planted: Option<String>,
 }
 
 /// Runs episodes until the budget is used up; `false` if one found something.
-pub(crate) fn run(options: &Options) -> Result<bool, TaskError> {
+pub(crate) fn run(repo: &Repo, options: &Options) -> Result<bool, TaskError> {
+    if let Some(wanted) = &options.planted {
+        return planted::run(repo, wanted, options.steps);
+    }
     quiet();
     let seed = options.seed.unwrap_or_else(|| {
         let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();

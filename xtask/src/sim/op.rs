@@ -79,6 +79,13 @@ pub(crate) enum Op {
     Copy { agent: u8, body: u8 },
     PoolPut { agent: u8, body: u8 },
     PoolGet { agent: u8, body: u8 },
+    Unpin { pin: u8 },
+    LeaseSub { sub: u8, time: u8 },
+    WaitLeaseSub { sub: u8, deadline: u8, time: u8 },
+    LeaseAnswer { request: u8, time: u8 },
+    LeaseGroup { agent: u8, group: u8, time: u8 },
+    Topology { seed: u8 },
+    Split { agent: u8, group: u8, how: u8, time: u8 },
     Starve { how: u8, seed: u8 },
     Close,
 }
@@ -87,7 +94,8 @@ impl Op {
     /// A step, at random.
     pub(crate) fn random(rng: &mut Rng) -> Self {
         match rng.below(20) {
-            8 if rng.one_in(3) => return Self::pooled(rng),
+            8 => return Self::pooled(rng),
+            9 if rng.one_in(2) => return Self::wider(rng),
             0..4 => return Self::layered(rng),
             4..8 => return Self::steered(rng),
             _ => {}
@@ -144,10 +152,24 @@ impl Op {
     /// A step of the pool.
     fn pooled(rng: &mut Rng) -> Self {
         let (agent, body) = (rng.byte(), rng.byte());
-        match rng.below(10) {
-            0..2 => Self::Copy { agent, body },
-            2..6 => Self::PoolPut { agent, body },
+        match rng.below(12) {
+            0..3 => Self::Copy { agent, body },
+            3..6 => Self::PoolPut { agent, body },
+            6..8 => Self::Unpin { pin: body },
             _ => Self::PoolGet { agent, body },
+        }
+    }
+
+    /// A step of guards beside those of mailboxes, of topologies and of splits.
+    fn wider(rng: &mut Rng) -> Self {
+        let (agent, x, y, z) = (rng.byte(), rng.byte(), rng.byte(), rng.byte());
+        match rng.below(100) {
+            0..30 => Self::LeaseSub { sub: x, time: y },
+            30..42 => Self::WaitLeaseSub { sub: x, deadline: y, time: z },
+            42..62 => Self::LeaseAnswer { request: x, time: y },
+            62..76 => Self::LeaseGroup { agent, group: x, time: y },
+            76..84 => Self::Topology { seed: x },
+            _ => Self::Split { agent, group: x, how: y, time: z },
         }
     }
 

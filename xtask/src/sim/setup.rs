@@ -26,6 +26,10 @@ pub(crate) struct Setup {
     pub(crate) policy: bool,
     /// Titles, and what a tenant may see, need a human's approval.
     pub(crate) approval: bool,
+    /// Bytes of the pool.
+    pub(crate) pool: usize,
+    /// A topology is installed.
+    pub(crate) edges: bool,
     /// Slots of the audit queue.
     pub(crate) audit: usize,
     /// How the secretive agent's private texts differ, in a run that is compared with another; it widens nothing then.
@@ -51,6 +55,8 @@ impl Setup {
             metered: rng.one_in(3),
             policy: rng.one_in(2),
             approval: rng.one_in(3),
+            pool: rng.pick(&[1_200, 1_800, 3_000, 6_000, 256 << 20], 3_000),
+            edges: rng.one_in(3),
             audit: rng.pick(&[1 << 11, 1 << 14], 1 << 14),
             secret: None,
             fickle: !rng.one_in(3),

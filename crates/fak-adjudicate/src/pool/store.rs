@@ -1,7 +1,7 @@
 //! What a pool holds: bytes once by digest, provenance by owner and scope, and who made room for
 //! whom. Knows nothing of acts.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -88,10 +88,7 @@ impl Store {
         evicted: &mut Vec<Evicted>,
     ) -> Result<Ref, Refusal> {
         self.touch(digest);
-        let place = self.blobs.get(&digest).and_then(|blob| {
-            blob.entries.iter().position(|entry| same_owner(entry, body) && entry.scope() == body.scope())
-        });
-        let place = match place {
+        let place = match self.place(body, digest) {
             Some(place) => place,
             None => self.add(host, by, body, (digest, bytes), evicted)?,
         };
@@ -103,6 +100,12 @@ impl Store {
         }
         let entry = entry.clone();
         blob.hand_out(host, &entry).ok_or_else(floor::flow)
+    }
+
+    /// The place of the entry that a value has already.
+    fn place(&self, body: &Ref, digest: Digest) -> Option<usize> {
+        let entries = &self.blobs.get(&digest)?.entries;
+        entries.iter().position(|entry| same_owner(entry, body) && entry.scope() == body.scope())
     }
 
     /// Adds an entry, and the value if it is new; answers the entry's place.
@@ -183,12 +186,15 @@ impl Store {
 
     /// Why a put would be refused for want of room, if it would.
     pub(super) fn check_put(&self, by: &Principal, body: &Ref) -> Result<(), Refusal> {
+        if self.place(body, body.digest()).is_some() {
+            return Ok(());
+        }
         let (payer, need) = self.need(by, body.digest(), body.len());
         self.room(need, payer, body.digest()).map(drop)
     }
 
-    /// The values that make room: the least recently used that are not pinned. Refused if they
-    /// cannot.
+    /// The values that make room: the least recently used that are not pinned; of the payer's alone while
+    /// it is above its share, of all then. Refused if they cannot.
     fn room(&self, need: usize, payer: u64, keep: Digest) -> Result<Vec<Digest>, Refusal> {
         let mine = self.taken.get(&payer).copied().unwrap_or_default();
         if need > self.share || need > self.capacity {
@@ -197,21 +203,25 @@ impl Store {
         let mut over = self.bytes.saturating_add(need).saturating_sub(self.capacity);
         let mut over_share = mine.saturating_add(need).saturating_sub(self.share);
         let mut victims = Vec::new();
-        for digest in self.order.values() {
-            if over == 0 && over_share == 0 {
+        let free = || self.order.values().filter_map(|digest| Some((*digest, self.blobs.get(digest)?)));
+        let free = || free().filter(|(digest, blob)| *digest != keep && !blob.is_pinned());
+        for (digest, blob) in free().filter(|(_, blob)| blob.payer == payer) {
+            if over_share == 0 {
                 break;
             }
-            let Some(blob) = self.blobs.get(digest) else { continue };
-            // While the principal is above its share only its own make room.
-            let helps = over_share == 0 || blob.payer == payer;
-            if *digest == keep || blob.is_pinned() || !helps {
-                continue;
-            }
+            over_share = over_share.saturating_sub(blob.cost());
             over = over.saturating_sub(blob.cost());
-            if blob.payer == payer {
-                over_share = over_share.saturating_sub(blob.cost());
+            victims.push(digest);
+        }
+        let own: HashSet<Digest> = victims.iter().copied().collect();
+        for (digest, blob) in free() {
+            if over == 0 || over_share > 0 {
+                break;
             }
-            victims.push(*digest);
+            if !own.contains(&digest) {
+                over = over.saturating_sub(blob.cost());
+                victims.push(digest);
+            }
         }
         if over > 0 || over_share > 0 {
             return Err(Refusal::new(Reason::RateLimited, floor::FULL.site()));

@@ -201,6 +201,13 @@ fn explaining_says_what_the_pool_would_answer() {
     let (other, _) = roomy();
     assert_eq!(site(pool.explain_get(&attach(&other, "alpha"), kept.digest())), Some("pool/unbuilt"));
     drop((kept, also));
+    // What is kept already takes no room.
+    let (one, two) =
+        (put(&pool, &alpha, &alpha.mint(vec![1; 1000])), put(&pool, &alpha, &alpha.mint(vec![2; 1000])));
+    assert_eq!(site(pool.explain_put(&alpha, &alpha.mint(vec![1; 1000]))), None);
+    assert!(pool.put(&alpha, &alpha.mint(vec![1; 1000])).is_allow());
+    drop(put(&pool, &alpha, &alpha.mint(vec![2; 1000])));
+    drop((one, two));
     // Explaining the first did not make it look used: it is the one that goes.
     assert_eq!(site(pool.explain_put(&alpha, &next)), None);
     assert_eq!(pool.len(), 2);
@@ -355,6 +362,18 @@ fn whose_value_makes_room() {
         assert_eq!((there(&pool, &bravo, 9), there(&pool, &alpha, 1)), (own, !own));
         assert!(there(&pool, &alpha, 2) && there(&pool, &alpha, 3));
     }
+}
+
+/// §3.9: who was above its share and has made room of its own takes what is still wanted from the least recently used, even if
+/// that is older than what it gave up.
+#[test]
+fn what_ones_own_does_not_make_room_for_others_make() {
+    let (kernel, pool) = world(options(4_000, 3_000));
+    let (alpha, bravo) = (attach(&kernel, "alpha"), attach(&kernel, "bravo"));
+    drop(put(&pool, &bravo, &bravo.mint(vec![9; 2_388])));
+    drop(put(&pool, &alpha, &alpha.mint(vec![1; 100])));
+    drop(put(&pool, &alpha, &alpha.mint(vec![2; 1_988])));
+    assert_eq!((pool.len(), pool.bytes()), (1, 2_500));
 }
 
 /// §3.9: values that are in use make no room for others, within a share or not; and what was freed counts for its share once.

@@ -112,12 +112,21 @@ impl Names {
 
     /// A name an earlier step gave.
     pub(super) fn kept(&self, kept: Kept, cursor: Cursor<'_>) -> Parsed<String> {
+        self.kept_as(&[kept], kept.what(), cursor)
+    }
+
+    /// A message that was received: saved, or leased.
+    pub(super) fn message(&self, cursor: Cursor<'_>) -> Parsed<String> {
+        self.kept_as(&[Kept::Saved, Kept::Leased], "saved or leased message", cursor)
+    }
+
+    fn kept_as(&self, kinds: &[Kept], what: &'static str, cursor: Cursor<'_>) -> Parsed<String> {
         let name = cursor.string()?;
-        let known = self.kept.get(&kept);
-        if known.is_some_and(|known| known.contains(name)) {
+        let known = kinds.iter().filter_map(|kept| self.kept.get(kept)).flatten().map(String::as_str);
+        if known.clone().any(|known| known == name) {
             return Ok(name.to_owned());
         }
-        Err(unknown(cursor, kept.what(), name, known.into_iter().flatten().map(String::as_str)))
+        Err(unknown(cursor, what, name, known))
     }
 }
 

@@ -44,6 +44,15 @@ impl Actor {
         Ok(Self { kind, id, rest: fields.rest() })
     }
 
+    /// Where an actor may be blank: what is missing is empty, and is written so (§7.1).
+    pub(crate) fn read_or_blank(cursor: Option<Cursor<'_>>, limits: &Limits) -> Result<Self, json::Error> {
+        let Some(cursor) = cursor else { return Ok(Self::default()) };
+        let mut fields = cursor.object()?;
+        let kind = limits.short_or_empty(fields.optional("kind"))?;
+        let id = limits.short_or_empty(fields.optional("id"))?;
+        Ok(Self { kind, id, rest: fields.rest() })
+    }
+
     pub(crate) fn members<S: Sink>(&self, o: &mut ObjectWriter<'_, S>) {
         o.string("kind", &self.kind).string("id", &self.id).rest(&self.rest);
     }

@@ -214,11 +214,7 @@ impl Envelope for PatchResult {
             denial: part(fields.optional("denial"), |mut f| {
                 Ok(Denial {
                     policy: limits.short_or_empty(f.optional("policy"))?,
-                    actor: f
-                        .optional("actor")
-                        .map(|c| Actor::read(c, limits))
-                        .transpose()?
-                        .unwrap_or_default(),
+                    actor: Actor::read_or_blank(f.optional("actor"), limits)?,
                     required_scope: limits.short_or_empty(f.optional("required_scope"))?,
                     rest: f.rest(),
                 })

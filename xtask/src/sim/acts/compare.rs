@@ -44,7 +44,13 @@ fn end_name(end: End) -> &'static str {
 
 impl Sim {
     /// As [`Self::delivery`], of what is handed over under a guard; the guard is kept.
-    pub(super) fn leased(&mut self, who: Who, product: Delivery<LeasedMessage>, model: &Got) -> Step {
+    pub(super) fn leased(
+        &mut self,
+        who: Who,
+        product: Delivery<LeasedMessage>,
+        missed: u64,
+        model: &Got,
+    ) -> Step {
         let plain = match product {
             Delivery::Message(guard) => {
                 let Got::Message(msg) = model else {
@@ -54,6 +60,11 @@ impl Sim {
                 };
                 self.show(who, &format!("{guard:?}"));
                 let (message, returns) = (guard.message(), guard.message().redeliveries());
+                ensure!(
+                    message.missed() == missed,
+                    "§4.5: told of {} lost copies under a guard, the model says {missed}",
+                    message.missed()
+                );
                 ensure!(
                     returns == msg.returns,
                     "§4.4: put back {returns} times, the model says {}",

@@ -4,12 +4,15 @@ mod agents;
 mod audit;
 mod channels;
 mod compare;
+mod guards;
 mod layers;
 mod pool;
 mod receive;
 pub(crate) mod record;
 mod room;
+mod splits;
 mod steer;
+mod topology;
 mod values;
 mod watch;
 mod waves;
@@ -109,7 +112,7 @@ impl Sim {
             Op::Unsubscribe { sub } => self.unsubscribe(sub),
             Op::DropSub { sub } => self.drop_sub(sub),
             Op::Pull { sub } => self.pull(sub),
-            Op::WaitSub { sub, deadline } => self.wait_sub(sub, deadline),
+            Op::WaitSub { sub, deadline } => self.wait_sub(sub, deadline, None),
             Op::Advance { by } => self.advance(by),
             Op::Mood { rung, mood } => self.mood(rung, mood),
             Op::Door { door } => self.door(door),
@@ -155,6 +158,13 @@ impl Sim {
             Op::Copy { agent, body } => self.copy(agent, body),
             Op::PoolPut { agent, body } => self.pool_put(agent, body),
             Op::PoolGet { agent, body } => self.pool_get(agent, body),
+            Op::Unpin { pin } => self.unpin(pin),
+            Op::LeaseSub { sub, time } => self.lease_sub(sub, time),
+            Op::WaitLeaseSub { sub, deadline, time } => self.wait_sub(sub, deadline, Some(time)),
+            Op::LeaseAnswer { request, time } => self.lease_answer(request, time),
+            Op::LeaseGroup { agent, group, time } => self.lease_group(agent, group, time),
+            Op::Topology { seed } => self.topology(seed),
+            Op::Split { agent, group, how, time } => self.split(agent, group, how, time),
             Op::Starve { how, seed } => self.starve(how, seed),
             Op::Close => self.close(),
         }

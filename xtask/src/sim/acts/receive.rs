@@ -3,22 +3,18 @@
 use std::task::Poll;
 use std::time::Duration;
 
-use fak_a2achan::LeasedMessage;
-use fak_abi::{Cancel, Reason, Rider, Timestamp};
+use fak_a2achan::Subscription;
+use fak_abi::{Cancel, Rider, Timestamp};
 
 use super::Sim;
 use super::compare::{outcome, verdict};
+use super::guards::guard_time;
 use crate::sim::fault::{Fault, Step, ensure, same};
 use crate::sim::model::channels::{Got, What};
 use crate::sim::model::waves::Barrier;
 use crate::sim::model::{Wait, Who};
 use crate::sim::real::task::{Done, Task};
 use crate::sim::rng::Rng;
-
-/// How long a guard lasts, in microseconds.
-fn guard_time(time: u8) -> u64 {
-    u64::from(time) * 50_000 + 1
-}
 
 impl Sim {
     pub(super) fn try_recv(&mut self, agent: u8, key: u8) -> Step {
@@ -42,14 +38,19 @@ impl Sim {
         (rider, cancel, at)
     }
 
-    pub(super) fn take_answer(&mut self, request: u8) -> Step {
+    /// A request that somebody waits for the answer of.
+    pub(super) fn asked_at(&self, request: u8) -> Option<usize> {
         let open = (0..).zip(&self.real.asked).filter(|(_, asked)| asked.is_some()).map(|(at, _)| at);
         let open: Vec<usize> = open.collect();
-        let Some(at) = open.get(usize::from(request) % open.len().max(1)).copied() else { return Ok(()) };
+        open.get(usize::from(request) % open.len().max(1)).copied()
+    }
+
+    pub(super) fn take_answer(&mut self, request: u8) -> Step {
+        let Some(at) = self.asked_at(request) else { return Ok(()) };
         let Some(pending) = self.real.asked.get_mut(at).and_then(Option::as_mut) else { return Ok(()) };
         let product = pending.try_take();
         let who = self.model.asked.get(at).map_or(0, |asked| asked.who);
-        let model = self.model.take_answer(at);
+        let model = self.model.take_answer(at, None);
         self.delivery(who, product, 0, &model).map_err(|fault| Fault::new(format!("{fault} (§4.7: answer)")))
     }
 
@@ -90,40 +91,7 @@ impl Sim {
         Ok(())
     }
 
-    pub(super) fn lease(&mut self, agent: u8, key: u8, time: u8) -> Step {
-        let Some(who) = self.agent(agent) else { return Ok(()) };
-        let (key, real_key) = Self::key(key)?;
-        let lease = guard_time(time);
-        let model = self.model.try_recv(who, &key, Some(lease));
-        let Some(endpoint) = self.real.agents.get(who) else { return Ok(()) };
-        let product = endpoint.try_recv_leased(&real_key, Some(Duration::from_micros(lease)));
-        self.leased(who, product, &model)
-            .map_err(|fault| Fault::new(format!("{fault} (try_recv_leased at {})", key.text())))
-    }
-
-    fn guard(&mut self, guard: u8) -> Option<(usize, LeasedMessage)> {
-        let open = self.real.guards.iter().enumerate().filter(|(_, guard)| guard.is_some()).map(|(at, _)| at);
-        let open: Vec<usize> = open.collect();
-        let at = *open.get(usize::from(guard) % open.len().max(1))?;
-        Some((at, self.real.guards.get_mut(at)?.take()?))
-    }
-
-    /// §4.4: what was acknowledged in time is consumed, once; what was not goes on.
-    pub(super) fn ack(&mut self, guard: u8) -> Step {
-        let Some((at, guard)) = self.guard(guard) else { return Ok(()) };
-        let model = if self.model.ack(at) { Ok(()) } else { Err(Reason::Misroute) };
-        verdict("§4.4: ack", &guard.ack(), model)
-    }
-
-    pub(super) fn give_back(&mut self, guard: u8) -> Step {
-        if let Some((at, guard)) = self.guard(guard) {
-            drop(guard);
-            self.model.drop_guard(at);
-        }
-        Ok(())
-    }
-
-    pub(super) fn wait_sub(&mut self, sub: u8, deadline: u8) -> Step {
+    pub(super) fn wait_sub(&mut self, sub: u8, deadline: u8, lease: Option<u8>) -> Step {
         let count = self.real.subs.len().max(1);
         let at = usize::from(sub) % count;
         let Some(mut subscription) = self.real.subs.get_mut(at).and_then(Option::take) else { return Ok(()) };
@@ -131,12 +99,25 @@ impl Sim {
             return Ok(());
         };
         let (rider, cancel, deadline) = self.rider(deadline);
-        let wait = Wait { sub: Some(at), deadline, ..Wait::new(who, key, What::Message) };
-        let future = async move {
-            let delivery = subscription.recv_with(&rider).await;
-            Done::Sub(Box::new(subscription), delivery)
+        let lease = lease.map(guard_time);
+        let wait = Wait { sub: Some(at), deadline, lease, ..Wait::new(who, key, What::Message) };
+        let task = match lease.map(Duration::from_micros) {
+            None => {
+                let future = async move {
+                    let delivery = subscription.recv_with(&rider).await;
+                    Done::Sub(Box::new(subscription), delivery)
+                };
+                Task::new(future, cancel, wait)
+            }
+            Some(lease) => {
+                let future = async move {
+                    let delivery = subscription.recv_leased(Some(lease), Some(&rider)).await;
+                    Done::LeasedSub(Box::new(subscription), delivery)
+                };
+                Task::new(future, cancel, wait)
+            }
         };
-        self.real.tasks.push(Task::new(future, cancel, wait));
+        self.real.tasks.push(task);
         Ok(())
     }
 
@@ -149,7 +130,7 @@ impl Sim {
         self.poll_at(usize::from(task) % count)
     }
 
-    fn poll_at(&mut self, at: usize) -> Step {
+    pub(super) fn poll_at(&mut self, at: usize) -> Step {
         let mut task = self.real.tasks.remove(at);
         let who = task.wait.who;
         let waits = |other: &&Task| {
@@ -176,23 +157,26 @@ impl Sim {
                 Err(Fault::new(format!("{place}: the product waits on, the model says {model:?}")))
             }
             (Poll::Ready(done), _) => {
-                let (delivery, subscription) = match done {
-                    Done::Leased(delivery) => {
-                        return self
-                            .leased(who, delivery, &model)
-                            .map_err(|fault| Fault::new(format!("{fault} ({place})")));
+                let mut keep = |subscription: Box<Subscription>| {
+                    let slot = task.wait.sub.and_then(|sub| self.real.subs.get_mut(sub));
+                    if let Some(slot) = slot {
+                        *slot = Some(*subscription);
                     }
-                    Done::Recv(delivery) => (delivery, None),
-                    Done::Sub(subscription, delivery) => (delivery, Some(subscription)),
-                    Done::Sent(_) | Done::Barrier(_) | Done::Watched(..) => return Ok(()),
                 };
-                if let (Some(subscription), Some(sub)) = (subscription, task.wait.sub)
-                    && let Some(slot) = self.real.subs.get_mut(sub)
-                {
-                    *slot = Some(*subscription);
-                }
-                self.delivery(who, delivery, missed, &model)
-                    .map_err(|fault| Fault::new(format!("{fault} ({place})")))
+                let told = match done {
+                    Done::Leased(delivery) => self.leased(who, delivery, missed, &model),
+                    Done::LeasedSub(subscription, delivery) => {
+                        keep(subscription);
+                        self.leased(who, delivery, missed, &model)
+                    }
+                    Done::Recv(delivery) => self.delivery(who, delivery, missed, &model),
+                    Done::Sub(subscription, delivery) => {
+                        keep(subscription);
+                        self.delivery(who, delivery, missed, &model)
+                    }
+                    Done::Sent(_) | Done::Barrier(_) | Done::Watched(..) => Ok(()),
+                };
+                told.map_err(|fault| Fault::new(format!("{fault} ({place})")))
             }
         }
     }
@@ -306,7 +290,7 @@ impl Sim {
         Ok(())
     }
 
-    fn sub_at(&self, sub: u8) -> usize {
+    pub(super) fn sub_at(&self, sub: u8) -> usize {
         usize::from(sub) % self.real.subs.len().max(1)
     }
 
@@ -332,7 +316,7 @@ impl Sim {
         let Some(subscription) = self.real.subs.get_mut(at).and_then(Option::as_mut) else { return Ok(()) };
         let Some(who) = self.model.subs.get(at).map(|sub| sub.who) else { return Ok(()) };
         let product = subscription.try_recv();
-        let (model, missed) = self.model.pull(at, false);
+        let (model, missed) = self.model.pull(at, false, None);
         self.delivery(who, product, missed, &model).map_err(|fault| Fault::new(format!("{fault} (pull)")))
     }
 }
@@ -373,6 +357,10 @@ impl crate::sim::model::Model {
         let fresh = |expires: Option<u64>| expires.is_none_or(|at| self.now < at);
         mailbox.serial != serial
             || mailbox.epoch != epoch
-            || mailbox.queue.iter().any(|msg| fresh(msg.expires) && self.would_flow(&msg.body, who))
+            || mailbox.queue.iter().any(|msg| {
+                fresh(msg.expires)
+                    && self.would_flow(&msg.body, who)
+                    && self.is_linked(&wait.key, msg.from, who)
+            })
     }
 }

@@ -7,28 +7,31 @@ use super::Sim;
 use super::compare::{outcome, said, verdict};
 use crate::sim::fault::{Fault, Step, ensure, same};
 use crate::sim::model::channels::What;
+use crate::sim::model::groups::PARENT;
 use crate::sim::model::host::Act;
-use crate::sim::model::waves::{Forged, GROUPS, Slot};
+use crate::sim::model::waves::{Forged, Slot};
 use crate::sim::model::{Body, Key, Wait, Who};
 use crate::sim::real::broken;
 use crate::sim::real::task::{Done, Task};
 
 impl Sim {
-    fn group(n: u8) -> (usize, &'static [&'static str]) {
-        let at = usize::from(n) % GROUPS.len();
-        (at, GROUPS.get(at).map_or(&[], |(_, members)| members))
+    /// A group, mostly one of those that there were from the beginning or the newest.
+    pub(super) fn group(&self, n: u8) -> (usize, Vec<String>) {
+        let count = self.model.groups.len();
+        let at = if n < 128 { usize::from(n) % 2 } else { count - 1 - usize::from(n / 2) % count };
+        (at, self.model.members(at))
     }
 
     /// Mostly a member of the group.
-    fn member(&self, n: u8, members: &[&str]) -> Option<Who> {
+    pub(super) fn member(&self, n: u8, members: &[String]) -> Option<Who> {
         let member = members.get(usize::from(n / 4) % members.len().max(1));
         let known = member.and_then(|id| self.model.attached(id));
         if n.is_multiple_of(4) { self.agent(n) } else { known.or_else(|| self.agent(n)) }
     }
 
     pub(super) fn hand(&mut self, agent: u8, group: u8, body: u8, how: u8) -> Step {
-        let (at, members) = Self::group(group);
-        let Some(who) = self.member(agent, members) else { return Ok(()) };
+        let (at, members) = self.group(group);
+        let Some(who) = self.member(agent, &members) else { return Ok(()) };
         if self.real.pending.len() >= 24 {
             return Ok(());
         }
@@ -97,20 +100,20 @@ impl Sim {
     }
 
     pub(super) fn recv_group(&mut self, agent: u8, group: u8) -> Step {
-        let (at, members) = Self::group(group);
-        let Some(who) = self.member(agent, members) else { return Ok(()) };
-        let model = self.model.recv_group(who, at);
-        let name = GROUPS.get(at).map_or("", |(name, _)| name);
+        let (at, members) = self.group(group);
+        let Some(who) = self.member(agent, &members) else { return Ok(()) };
+        let model = self.model.recv_group(who, at, None);
+        let name = self.model.groups.get(at).map(|group| group.name.clone()).unwrap_or_default();
         let Some(endpoint) = self.real.agents.get(who) else { return Ok(()) };
-        let product = endpoint.try_recv_group(&Id::new(name).map_err(broken)?);
+        let product = endpoint.try_recv_group(&Id::new(&name).map_err(broken)?);
         self.delivery(who, product, 0, &model)
             .map_err(|fault| Fault::new(format!("{fault} (group inbox of {name})")))
     }
 
     /// §6.4: what a gather makes carries the taint of every part, and may be widened only if all of it is one's own.
     pub(super) fn gather(&mut self, agent: u8, group: u8, body: u8, how: u8) -> Step {
-        let (at, members) = Self::group(group);
-        let Some(who) = self.member(agent, members) else { return Ok(()) };
+        let (at, members) = self.group(group);
+        let Some(who) = self.member(agent, &members) else { return Ok(()) };
         let parts: Vec<(usize, Body)> = (0..members.len())
             .filter_map(|n| {
                 let n = body.wrapping_add(n as u8);
@@ -177,8 +180,8 @@ impl Sim {
     }
 
     pub(super) fn open_barrier(&mut self, agent: u8, group: u8) -> Step {
-        let (at, members) = Self::group(group);
-        let Some(who) = self.member(agent, members) else { return Ok(()) };
+        let (at, members) = self.group(group);
+        let Some(who) = self.member(agent, &members) else { return Ok(()) };
         if self.real.barriers.len() >= 64 {
             return Ok(());
         }
@@ -201,9 +204,10 @@ impl Sim {
 
     pub(super) fn arrive(&mut self, agent: u8, barrier: u8, how: u8) -> Step {
         let Some(at) = self.barrier_at(barrier) else { return Ok(()) };
-        let Some(group) = self.model.barriers.get(at).map(|barrier| barrier.group) else { return Ok(()) };
-        let members = GROUPS.get(group).map_or(&[][..], |(_, members)| members);
-        let Some(who) = self.member(agent, members) else { return Ok(()) };
+        let Some(members) = self.model.barriers.get(at).map(|barrier| barrier.members.clone()) else {
+            return Ok(());
+        };
+        let Some(who) = self.member(agent, &members) else { return Ok(()) };
         let me = self.model.agent(who).map(|agent| agent.id.clone()).unwrap_or_default();
         let own = members.iter().position(|member| *member == me).unwrap_or(0);
         let rank = if how % 16 == 1 { (own + 1) % members.len() } else { own };
@@ -231,8 +235,9 @@ impl Sim {
 
     pub(super) fn depart(&mut self, agent: u8, barrier: u8, member: u8) -> Step {
         let Some(at) = self.barrier_at(barrier) else { return Ok(()) };
-        let Some(group) = self.model.barriers.get(at).map(|barrier| barrier.group) else { return Ok(()) };
-        let members = GROUPS.get(group).map_or(&[][..], |(_, members)| members);
+        let Some(members) = self.model.barriers.get(at).map(|barrier| barrier.members.clone()) else {
+            return Ok(());
+        };
         let Some(member) = members.get(usize::from(member) % members.len().max(1)) else { return Ok(()) };
         let id = Id::new(member).map_err(broken)?;
         let Some(barrier) = self.real.barriers.get(at).cloned() else { return Ok(()) };
@@ -242,7 +247,7 @@ impl Sim {
             same("§6.5: declared gone by the host", &self.real.comm.declare_gone(&barrier, &id), &model)?;
             return self.barrier_stands(at);
         }
-        let by = self.model.session(crate::sim::model::waves::PARENT);
+        let by = self.model.session(PARENT);
         let by = if agent % 4 == 1 { by } else { self.model.attached(member) };
         let Some(who) = (if agent.is_multiple_of(4) { self.agent(agent) } else { by }) else { return Ok(()) };
         let model = self.model.depart(who, at, member);
@@ -260,7 +265,7 @@ impl Sim {
         let report = product.report();
         let names = |ids: &[Id]| ids.iter().map(|id| id.as_str().to_owned()).collect::<Vec<_>>();
         same("§6.5: complete", &report.complete, &model.is_complete())?;
-        let own = |how| model.who(how).iter().map(|id| (*id).to_owned()).collect::<Vec<_>>();
+        let own = |how| model.who(how);
         same("§6.5: the missing", &names(&report.missing), &own(Slot::Missing))?;
         same("§6.5: the gone", &names(&report.gone), &own(Slot::Gone))
     }

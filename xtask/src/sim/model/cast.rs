@@ -143,7 +143,10 @@ impl Model {
         self.marks += 1;
         let is_secret = self.agent(who).is_some_and(|agent| agent.id == SECRETIVE);
         let letter = self.setup.secret.filter(|_| is_secret).unwrap_or('-');
-        let padding: String = std::iter::repeat_n(letter, usize::from(padding % 40) + 1).collect();
+        // Now and then a large one: what makes room for it is not one value alone.
+        let length = if padding < 236 { padding % 40 + 1 } else { padding - 235 };
+        let length = usize::from(length) * if padding < 236 { 1 } else { 60 };
+        let padding: String = std::iter::repeat_n(letter, length).collect();
         format!("{MARK}{};{padding}", self.marks)
     }
 }

@@ -51,12 +51,22 @@ pub(crate) struct Asked {
     /// The right to answer is used up.
     pub(crate) answered: bool,
     pub(crate) answer: Option<Msg>,
+    /// It was taken under a guard.
+    pub(crate) leased: Option<Lease>,
     pub(crate) taken: bool,
     pub(crate) end: Option<&'static str>,
     /// Its requester does nothing until it is answered: whom it waits for, once that is known.
     pub(crate) blocking: Option<Option<Who>>,
     /// Who alone can receive it.
     pub(crate) only: Option<Who>,
+}
+
+/// What a message that was received under a guard goes back to (§4.4).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Origin {
+    Mailbox(Key),
+    Sub(usize),
+    Answer(usize),
 }
 
 /// A message that somebody received and has not acknowledged (§4.4).
@@ -102,6 +112,8 @@ pub(crate) struct Sub {
     pub(crate) who: Who,
     pub(crate) key: Key,
     pub(crate) queue: Vec<Msg>,
+    /// Received under a guard: they keep their slots.
+    pub(crate) leased: Vec<Lease>,
     pub(crate) missed: u64,
     pub(crate) open: bool,
     /// Why it ended.
@@ -179,8 +191,20 @@ impl Box {
 
     /// Puts a message back at its place.
     pub(super) fn put_back(&mut self, msg: Msg) {
-        let at = self.queue.partition_point(|other| other.order < msg.order);
-        self.queue.insert(at, msg);
+        put_back(&mut self.queue, msg);
+    }
+}
+
+/// Puts a message back at its place.
+pub(super) fn put_back(queue: &mut Vec<Msg>, msg: Msg) {
+    let at = queue.partition_point(|other| other.order < msg.order);
+    queue.insert(at, msg);
+}
+
+impl Sub {
+    /// Every copy that has a slot here.
+    pub(crate) fn all(&self) -> impl Iterator<Item = &Msg> {
+        self.queue.iter().chain(self.leased.iter().map(|lease| &lease.msg))
     }
 }
 

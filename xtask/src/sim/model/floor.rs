@@ -49,9 +49,23 @@ impl Model {
         key: Option<&Key>,
         body: Option<&Body>,
     ) -> Result<Option<Body>, Reason> {
+        let sends = matches!(act, Act::Send | Act::Request | Act::Compact);
+        let to = key.filter(|_| sends).and_then(|key| self.resolved(key));
+        self.admit_to(act, who, to, key, body)
+    }
+
+    /// The same for acts that know whom they are for.
+    pub(crate) fn admit_to(
+        &self,
+        act: Act,
+        who: Who,
+        to: Option<Who>,
+        key: Option<&Key>,
+        body: Option<&Body>,
+    ) -> Result<Option<Body>, Reason> {
         self.floor(act, who, key, body)?;
         let address = key.map_or_else(String::new, Key::text);
-        let changed = self.fold(act, who, &address, body)?;
+        let changed = self.fold(act, who, to, &address, body)?;
         if let Some(changed) = &changed {
             self.floor(act, who, key, Some(changed))?;
         }
@@ -73,7 +87,7 @@ impl Model {
         let away = Key { locale: "in_kernel", id: "elsewhere".to_owned() };
         let home = if requester == who { &own } else { &away };
         self.floor(Act::Reply, who, Some(home), Some(body))?;
-        let changed = self.fold(Act::Reply, who, &key.text(), Some(body))?;
+        let changed = self.fold(Act::Reply, who, Some(requester), &key.text(), Some(body))?;
         if let Some(changed) = &changed {
             self.floor(Act::Reply, who, Some(home), Some(changed))?;
         }
@@ -89,7 +103,7 @@ impl Model {
         body: Option<&Body>,
     ) -> Result<Option<Body>, Reason> {
         self.floor(act, who, None, body)?;
-        self.fold(act, who, address, body)
+        self.fold(act, who, None, address, body)
     }
 
     /// §4.3, *own key*.

@@ -47,6 +47,7 @@ pub(crate) enum Act {
     Broadcast,
     Scatter,
     Gather,
+    Split,
     PoolPut,
     PoolGet,
 }
@@ -93,6 +94,7 @@ impl Act {
             Self::Broadcast => "comm.broadcast",
             Self::Scatter => "comm.scatter",
             Self::Gather => "comm.gather",
+            Self::Split => "comm.split",
             Self::PoolPut => "pool.put",
             Self::PoolGet => "pool.get",
         }
@@ -127,7 +129,7 @@ impl Act {
             Self::TaskPatch => Cap::TaskWrite,
             Self::TaskView | Self::TaskWatch => Cap::TaskRead,
             Self::TaskApprove | Self::TaskReject => Cap::Approve,
-            Self::Barrier | Self::Broadcast | Self::Scatter | Self::Gather => Cap::Collective,
+            Self::Barrier | Self::Broadcast | Self::Scatter | Self::Gather | Self::Split => Cap::Collective,
             Self::PoolPut => Cap::PoolWrite,
             Self::PoolGet => Cap::PoolRead,
         }
@@ -271,11 +273,13 @@ impl Model {
         })
     }
 
-    /// The fold of the host's rungs after a floor that allows (§3.2). The body that goes on, if a transform made one.
+    /// The fold of the host's rungs after a floor that allows (§3.2); `to` is whom the address resolves to. The body that
+    /// goes on, if a transform made one.
     pub(crate) fn fold(
         &self,
         act: Act,
         who: Who,
+        to: Option<Who>,
         address: &str,
         body: Option<&Body>,
     ) -> Result<Option<Body>, Reason> {
@@ -288,6 +292,13 @@ impl Model {
                 && let Some(Err(reason)) = self.policy(act, who, address, body)
             {
                 return Err(reason);
+            }
+            let answers = matches!(act, Act::Reply | Act::Ack);
+            if at == before
+                && let Some(to) = to
+                && !self.has_way(who, to, answers)
+            {
+                return Err(Reason::PolicyBlock);
             }
             if !self.setup.fickle || !act.is_named(tool) {
                 continue;

@@ -151,11 +151,16 @@ impl Model {
         self.lanes.iter().filter(|lease| !lease.over && self.now < lease.until)
     }
 
-    fn meet(one: usize, other: usize) -> bool {
+    pub(super) fn meet(one: usize, other: usize) -> bool {
         let lane = |at: usize| LANES.get(at).copied().unwrap_or(("", true, ""));
         let ((_, exclusive, tree), (_, other_exclusive, other_tree)) = (lane(one), lane(other));
         let overlap = tree.starts_with(other_tree) || other_tree.starts_with(tree);
         one == other || exclusive || other_exclusive || overlap
+    }
+
+    /// Whether a lane meets one that is leased.
+    pub(super) fn is_in_the_way(&self, lane: usize) -> bool {
+        self.live_lanes().any(|lease| Self::meet(lease.lane, lane))
     }
 
     /// §6.7: the fence of a new lease.
@@ -165,7 +170,7 @@ impl Model {
         if lane >= LANES.len() {
             return Err(Reason::Misroute);
         }
-        if self.live_lanes().any(|lease| Self::meet(lease.lane, lane)) {
+        if self.is_in_the_way(lane) {
             return Err(Reason::LeaseHeld);
         }
         self.fences += 1;

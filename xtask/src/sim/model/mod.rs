@@ -4,6 +4,7 @@
 pub(crate) mod cast;
 pub(crate) mod channels;
 mod floor;
+pub(crate) mod groups;
 mod guards;
 pub(crate) mod host;
 pub(crate) mod layers;
@@ -15,6 +16,7 @@ mod room;
 mod send;
 pub(crate) mod steer;
 mod topics;
+pub(crate) mod topology;
 pub(crate) mod watch;
 pub(crate) mod waves;
 mod windows;
@@ -55,17 +57,18 @@ pub(crate) struct Model {
     pub(crate) lanes: Vec<layers::LaneLease>,
     pub(crate) fences: u64,
     pub(crate) record: layers::Record,
-    /// Guards that were handed out: holder, key, and whether they are still held.
+    /// Guards that were handed out: holder, where it goes back to, and whether they are still held.
     pub(crate) asked: Vec<channels::Asked>,
     /// Requests that were received: by whom, and which.
     pub(crate) inbox: Vec<(Who, usize)>,
-    pub(crate) guards: Vec<(Who, Key, bool)>,
+    pub(crate) guards: Vec<(Who, channels::Origin, bool)>,
     pub(crate) statuses: Vec<steer::Status>,
     pub(crate) steers: Vec<steer::Steer>,
     pub(crate) windows: Vec<windows::Window>,
     pub(crate) barriers: Vec<waves::Barrier>,
-    /// What is kept of each content, owner and scope.
-    pub(crate) pool: Vec<Body>,
+    pub(crate) groups: Vec<groups::Group>,
+    pub(crate) topology: Option<Vec<topology::Edge>>,
+    pub(crate) pool: Vec<pool::Blob>,
     pub(crate) pending: Vec<waves::Pending>,
     /// Promises of inboxes that are no more: they count for their senders still.
     pub(crate) orphans: Vec<(usize, Who, u64)>,
@@ -89,6 +92,8 @@ impl Model {
     pub(crate) fn new(setup: Setup, now: u64) -> Self {
         Self {
             host: HostRungs::new(&setup),
+            topology: setup.edges.then(|| topology::FIRST.to_vec()),
+            groups: groups::first(),
             setup,
             now,
             agents: Vec::new(),

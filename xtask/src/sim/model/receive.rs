@@ -2,25 +2,28 @@
 
 use fak_abi::Reason;
 
-use super::channels::{Got, Key, Lease, Msg, Wait};
+use super::channels::{Got, Key, Msg, Origin, Wait};
 use super::host::Act;
 use super::{Model, Who};
 
 impl Model {
-    /// The oldest message that may flow to the receiver (§4.4); what has expired before it dies. Whether others are
-    /// queued.
-    pub(super) fn oldest(&mut self, who: Who, key: &Key) -> (Option<Msg>, bool) {
-        let Some(mailbox) = self.boxes.get(key) else { return (None, false) };
+    /// The oldest message that may flow to the receiver (§4.4); what has expired before it dies. Why those that are
+    /// queued besides are not for it, if there are any.
+    pub(super) fn oldest(&mut self, who: Who, key: &Key) -> (Option<Msg>, Option<Reason>) {
+        let Some(mailbox) = self.boxes.get(key) else { return (None, None) };
         let mut expired = Vec::new();
-        let (mut found, mut others) = (None, false);
+        let (mut found, mut others) = (None, None);
         for msg in &mailbox.queue {
             if msg.expires.is_some_and(|at| self.now >= at) {
                 expired.push(msg.order);
-            } else if self.would_flow(&msg.body, who) {
+            } else if !self.would_flow(&msg.body, who) {
+                others = others.or(Some(Reason::TrustViolation));
+            } else if !self.is_linked(key, msg.from, who) {
+                // §6.9: it keeps its place.
+                others = Some(Reason::PolicyBlock);
+            } else {
                 found = Some(msg.order);
                 break;
-            } else {
-                others = true;
             }
         }
         let mut take = |orders: &[u64]| {
@@ -65,15 +68,11 @@ impl Model {
         if let Some(at) = msg.request {
             self.note_receiver(at, who);
         }
-        let now = self.now;
-        let Some(mailbox) = self.boxes.get_mut(key) else { return Got::Empty };
         if let Some(lease) = lease {
-            self.guards.push((who, key.clone(), true));
-            let token = self.guards.len() - 1;
-            mailbox.leased.push(Lease { token, holder: who, until: now + lease, msg: msg.clone() });
+            self.guard(who, Origin::Mailbox(key.clone()), &msg, lease);
         } else {
             self.books.received += 1;
-            mailbox.received += 1;
+            self.boxes.get_mut(key).into_iter().for_each(|mailbox| mailbox.received += 1);
         }
         Got::Message(msg)
     }
@@ -108,8 +107,8 @@ impl Model {
         }
         match self.oldest(who, key) {
             (Some(msg), _) => self.take(who, key, msg, lease),
-            (None, true) => Got::Refused(Reason::TrustViolation),
-            (None, false) => self.nothing(),
+            (None, Some(reason)) => Got::Refused(reason),
+            (None, None) => self.nothing(),
         }
     }
 
@@ -190,9 +189,9 @@ impl Model {
         }
         match self.oldest(who, &key) {
             (Some(msg), _) => self.take(who, &key, msg, wait.lease),
-            (None, true) => Got::Refused(Reason::TrustViolation),
-            (None, false) if others_waiting >= self.setup.waits as usize => Got::Refused(Reason::RateLimited),
-            (None, false) => {
+            (None, Some(reason)) => Got::Refused(reason),
+            (None, None) if others_waiting >= self.setup.waits as usize => Got::Refused(Reason::RateLimited),
+            (None, None) => {
                 wait.begun = self.boxes.get(&key).map(|mailbox| (mailbox.serial, mailbox.epoch));
                 Got::Waits
             }

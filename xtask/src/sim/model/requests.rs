@@ -2,7 +2,7 @@
 
 use fak_abi::Reason;
 
-use super::channels::{Asked, Got, Key, Msg, Own};
+use super::channels::{Asked, Got, Key, Msg, Origin, Own};
 use super::host::Act;
 use super::{Body, Model, Who};
 
@@ -38,6 +38,7 @@ impl Model {
             deadline,
             answered: false,
             answer,
+            leased: None,
             taken: false,
             end: None,
             blocking: awaited,
@@ -78,10 +79,11 @@ impl Model {
         Ok(())
     }
 
-    /// §4.7: a look for the answer.
-    pub(crate) fn take_answer(&mut self, at: usize) -> Got {
+    /// §4.7: a look for the answer; with `lease`, under a guard of so many microseconds.
+    pub(crate) fn take_answer(&mut self, at: usize, lease: Option<u64>) -> Got {
         let Some(asked) = self.asked.get(at).cloned() else { return Got::Empty };
-        if let Err(reason) = self.admit(Act::Await, asked.who, Some(&asked.key), None) {
+        let act = if lease.is_some() { Act::RecvLeased } else { Act::Await };
+        if let Err(reason) = self.admit(act, asked.who, Some(&asked.key), None) {
             return Got::Refused(reason);
         }
         let Some(msg) = asked.answer else {
@@ -99,19 +101,25 @@ impl Model {
             }
             return self.nothing();
         };
+        if lease.is_some() && self.is_laden(asked.who) {
+            return Got::Refused(Reason::RateLimited);
+        }
         let held = self.holds_back(&msg.body.text);
         if !held && !self.has_credit(Act::Recv) {
             return Got::Refused(Reason::RateLimited);
         }
         if let Some(asked) = self.asked.get_mut(at) {
-            (asked.answer, asked.taken) = (None, true);
+            (asked.answer, asked.taken) = (None, held || lease.is_none());
         }
         if held {
             self.books.held += 1;
             return Got::Held(msg);
         }
         self.count(Act::Recv);
-        self.books.received += 1;
+        match lease {
+            Some(time) => self.guard(asked.who, Origin::Answer(at), &msg, time),
+            None => self.books.received += 1,
+        }
         Got::Message(msg)
     }
 
@@ -175,7 +183,8 @@ impl Model {
         let Some(asked) = self.asked.get_mut(at) else { return };
         asked.end.get_or_insert(end);
         asked.blocking = None;
-        let late = asked.answer.take();
+        let leased = asked.leased.take().map(|lease| lease.msg);
+        let late = asked.answer.take().or(leased);
         self.bury(late, cause);
     }
 }

@@ -2,7 +2,7 @@
 
 use fak_abi::Reason;
 
-use super::channels::{Box, Key, Letter, Msg, Own};
+use super::channels::{Box, Key, Letter, Msg, Own, Sub};
 use super::host::Act;
 use super::{Body, Model, Who};
 
@@ -60,7 +60,7 @@ impl Model {
         let mut copies: Vec<(u64, u64)> = self
             .subs
             .iter()
-            .flat_map(|sub| &sub.queue)
+            .flat_map(Sub::all)
             .filter(|msg| msg.from == who)
             .map(|msg| (msg.order, msg.body.text.len() as u64))
             .collect();
@@ -173,8 +173,9 @@ impl Model {
     /// Messages that wait to be received.
     pub(crate) fn queued(&self) -> u64 {
         let boxes: usize = self.boxes.values().map(|mailbox| mailbox.all().count()).sum();
-        let inboxes: usize = self.subs.iter().map(|sub| sub.queue.len()).sum();
-        let answers = self.asked.iter().filter(|asked| asked.answer.is_some()).count();
+        let inboxes: usize = self.subs.iter().map(|sub| sub.all().count()).sum();
+        let waits = |asked: &&super::channels::Asked| asked.answer.is_some() || asked.leased.is_some();
+        let answers = self.asked.iter().filter(waits).count();
         (boxes + inboxes + answers) as u64
     }
 }

@@ -216,7 +216,7 @@ impl Model {
         let body = Self::issued(who, &asked.json, scope);
         let key = Self::act_key("correction", &asked.worker);
         // What a rung made of it is no correction.
-        if self.admit(Act::Correct, who, Some(&key), Some(&body))?.is_some() {
+        if self.admit_to(Act::Correct, who, Some(worker), Some(&key), Some(&body))?.is_some() {
             return Err(Reason::Malformed);
         }
         let order = self.hand_in(Act::Correct, who, worker, "correction", body)?;
@@ -296,7 +296,7 @@ impl Model {
         let body = Self::issued(who, &ack.json, scope);
         let from = self.agent(steer.from).map(|agent| agent.id.clone()).unwrap_or_default();
         let key = Self::act_key("ack", &from);
-        if self.admit(Act::Ack, who, Some(&key), Some(&body))?.is_some() {
+        if self.admit_to(Act::Ack, who, Some(steer.from), Some(&key), Some(&body))?.is_some() {
             return Err(Reason::Malformed);
         }
         if !self.is_live(steer.from) {

@@ -2,7 +2,7 @@
 
 use fak_abi::Reason;
 
-use super::channels::{Got, Key, Msg, Own, Receipt, Sub, Wait};
+use super::channels::{Got, Key, Msg, Origin, Own, Receipt, Sub, Wait};
 use super::host::Act;
 use super::{Body, Model, Who};
 
@@ -51,11 +51,13 @@ impl Model {
         let msg = Msg { order: self.placed, from: who, body: sent, ..Msg::default() };
         for at in list {
             let to = self.subs.get(at).map(|sub| sub.who);
-            let flows = to.is_some_and(|to| self.would_flow(&msg.body, to) && wanted(self, to));
+            let flows = to.is_some_and(|to| {
+                self.would_flow(&msg.body, to) && wanted(self, to) && self.has_way(who, to, false)
+            });
             let Some(sub) = self.subs.get_mut(at) else { continue };
             if !flows {
                 receipt.skipped += 1;
-            } else if sub.queue.len() < self.setup.capacity {
+            } else if sub.all().count() < self.setup.capacity {
                 receipt.fanout += 1;
                 sub.queue.push(msg.clone());
             } else {
@@ -88,7 +90,8 @@ impl Model {
         self.count(Act::Subscribe);
         self.known.insert(key.clone());
         let at = self.subs.len();
-        self.subs.push(Sub { who, key: key.clone(), queue: Vec::new(), missed: 0, open: true, end: "" });
+        let (queue, leased) = (Vec::new(), Vec::new());
+        self.subs.push(Sub { who, key: key.clone(), queue, leased, missed: 0, open: true, end: "" });
         self.topics.entry(key.clone()).or_default().push(at);
         Ok(at)
     }
@@ -97,7 +100,8 @@ impl Model {
     pub(crate) fn end_sub(&mut self, at: usize, cause: &'static str) {
         let Some(sub) = self.subs.get_mut(at).filter(|sub| sub.open) else { return };
         (sub.open, sub.end) = (false, cause);
-        let (key, dead) = (sub.key.clone(), std::mem::take(&mut sub.queue));
+        let (key, mut dead) = (sub.key.clone(), std::mem::take(&mut sub.queue));
+        dead.extend(std::mem::take(&mut sub.leased).into_iter().map(|lease| lease.msg));
         self.bury(dead, cause);
         if let Some(list) = self.topics.get_mut(&key) {
             list.retain(|other| *other != at);
@@ -121,12 +125,14 @@ impl Model {
         Ok(())
     }
 
-    /// One look into a subscription's inbox, with what was missed before the copy.
-    pub(crate) fn pull(&mut self, at: usize, waits: bool) -> (Got, u64) {
+    /// One look into a subscription's inbox, with what was missed before the copy. With `lease`, it keeps its slot under
+    /// a guard of so many microseconds.
+    pub(crate) fn pull(&mut self, at: usize, waits: bool, lease: Option<u64>) -> (Got, u64) {
         let Some((who, key)) = self.subs.get(at).map(|sub| (sub.who, sub.key.clone())) else {
             return (Got::Empty, 0);
         };
-        if let Err(reason) = self.admit(Act::Recv, who, Some(&key), None) {
+        let act = if lease.is_some() { Act::RecvLeased } else { Act::Recv };
+        if let Err(reason) = self.admit(act, who, Some(&key), None) {
             return (Got::Refused(reason), 0);
         }
         if let Some(end) = self.subs.get(at).filter(|sub| !sub.open).map(|sub| sub.end) {
@@ -138,7 +144,8 @@ impl Model {
         }
         let msg = sub.queue.remove(0);
         let missed = std::mem::take(&mut sub.missed);
-        if self.holds_back(&msg.body.text) {
+        let is_laden = lease.is_some() && self.is_laden(who);
+        if !is_laden && self.holds_back(&msg.body.text) {
             self.books.held += 1;
             // Nobody was told yet.
             if let Some(sub) = self.subs.get_mut(at) {
@@ -146,7 +153,7 @@ impl Model {
             }
             return (Got::Held(msg), 0);
         }
-        if !self.has_credit(Act::Recv) {
+        if is_laden || !self.has_credit(Act::Recv) {
             if let Some(sub) = self.subs.get_mut(at) {
                 sub.queue.insert(0, msg);
                 sub.missed += missed;
@@ -154,7 +161,10 @@ impl Model {
             return (Got::Refused(Reason::RateLimited), 0);
         }
         self.count(Act::Recv);
-        self.books.received += 1;
+        match lease {
+            Some(time) => self.guard(who, Origin::Sub(at), &msg, time),
+            None => self.books.received += 1,
+        }
         (Got::Message(msg), missed)
     }
 
@@ -170,7 +180,7 @@ impl Model {
             return (Got::Refused(Reason::Misroute), 0);
         }
         let Some(at) = wait.sub else { return (Got::Waits, 0) };
-        let (got, missed) = self.pull(at, true);
+        let (got, missed) = self.pull(at, true, wait.lease);
         if matches!(got, Got::Waits) && wait.begun.is_none() {
             if others_waiting >= self.setup.waits as usize {
                 return (Got::Refused(Reason::RateLimited), 0);

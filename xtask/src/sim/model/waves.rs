@@ -2,13 +2,10 @@
 
 use fak_abi::Reason;
 
-use super::channels::{Key, Msg};
+use super::channels::Msg;
+use super::groups::PARENT;
 use super::host::Act;
 use super::{Body, Model, Who};
-
-/// The groups: name and members in rank order. The first was spawned by whoever has the trace [`PARENT`].
-pub(crate) const GROUPS: [(&str, &[&str]); 2] = [("crew", &["a0", "a1", "a2"]), ("pair", &["a1", "a3"])];
-pub(crate) const PARENT: &str = "trace-h0";
 
 /// How a member stands at a barrier.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,6 +19,7 @@ pub(crate) enum Slot {
 #[derive(Debug, Clone)]
 pub(crate) struct Barrier {
     pub(crate) group: usize,
+    pub(crate) members: Vec<String>,
     pub(crate) slots: Vec<Slot>,
 }
 
@@ -44,28 +42,15 @@ pub(crate) enum Forged {
     Size,
 }
 
-fn members(group: usize) -> &'static [&'static str] {
-    GROUPS.get(group).map_or(&[], |(_, members)| members)
-}
-
-fn group_key(group: usize, who: Who) -> Key {
-    let name = GROUPS.get(group).map_or("", |(name, _)| name);
-    Key { locale: "inbox", id: format!("{name}/{who}") }
-}
-
-fn address(group: usize) -> String {
-    format!("group:{}", GROUPS.get(group).map_or("", |(name, _)| name))
-}
-
 impl Barrier {
     pub(crate) fn is_complete(&self) -> bool {
         self.slots.iter().all(|slot| *slot != Slot::Missing)
     }
 
     /// The ids of those who stand so.
-    pub(crate) fn who(&self, how: Slot) -> Vec<&'static str> {
-        let all = members(self.group).iter().zip(&self.slots);
-        all.filter(|(_, slot)| **slot == how).map(|(id, _)| *id).collect()
+    pub(crate) fn who(&self, how: Slot) -> Vec<String> {
+        let all = self.members.iter().zip(&self.slots);
+        all.filter(|(_, slot)| **slot == how).map(|(id, _)| id.clone()).collect()
     }
 }
 
@@ -80,7 +65,7 @@ impl Model {
     ) -> Result<usize, (usize, Reason)> {
         let number = self.pending.len();
         let mut to = Vec::new();
-        for (rank, (member, body)) in members(group).iter().zip(bodies).enumerate() {
+        for (rank, (member, body)) in self.members(group).iter().zip(bodies).enumerate() {
             match self.promise(act, who, group, member, body, number) {
                 Ok(member) => to.push(member),
                 Err(reason) => {
@@ -110,8 +95,8 @@ impl Model {
         if !self.would_flow(body, member) {
             return Err(Reason::TrustViolation);
         }
-        self.fold(act, who, &address(group), Some(body))?;
-        let key = group_key(group, member);
+        self.fold(act, who, Some(member), &self.group_address(group), Some(body))?;
+        let key = self.group_key(group, member);
         if !self.need_inbox(&key, member, who) {
             return Err(Reason::RateLimited);
         }
@@ -133,7 +118,7 @@ impl Model {
         let Some(pending) = self.pending.get(number).cloned() else { return Vec::new() };
         let mut lost = Vec::new();
         for (rank, (to, body)) in pending.to.iter().zip(pending.bodies).enumerate() {
-            let key = group_key(pending.group, *to);
+            let key = self.group_key(pending.group, *to);
             if !self.is_live(pending.who) {
                 lost.push(rank);
                 continue;
@@ -156,9 +141,10 @@ impl Model {
         lost
     }
 
-    /// A look into one's inbox of a group.
-    pub(crate) fn recv_group(&mut self, who: Who, group: usize) -> super::channels::Got {
-        self.attempt(Act::Recv, who, &group_key(group, who), None)
+    /// A look into one's inbox of a group; with `lease`, under a guard of so many microseconds.
+    pub(crate) fn recv_group(&mut self, who: Who, group: usize, lease: Option<u64>) -> super::channels::Got {
+        let act = if lease.is_some() { Act::RecvLeased } else { Act::Recv };
+        self.attempt(act, who, &self.group_key(group, who), lease)
     }
 
     /// §6.4, as far as its verdict goes: the first part that may not flow to the gatherer, or that is held at the door.
@@ -173,7 +159,7 @@ impl Model {
                 if !self.flows(part, who) {
                     return Err(Reason::TrustViolation);
                 }
-                self.fold(Act::Gather, who, &address(group), Some(part)).map(drop)
+                self.fold(Act::Gather, who, None, &self.group_address(group), Some(part)).map(drop)
             });
             admitted.map_err(|reason| (rank, Some(reason)))?;
         }
@@ -182,21 +168,22 @@ impl Model {
     }
 
     pub(crate) fn open_barrier(&mut self, who: Who, group: usize) -> Result<usize, Reason> {
-        self.admit_at(Act::Barrier, who, &address(group), None)?;
-        let slots = vec![Slot::Missing; members(group).len()];
-        self.barriers.push(Barrier { group, slots });
+        self.admit_at(Act::Barrier, who, &self.group_address(group), None)?;
+        let members = self.members(group);
+        let slots = vec![Slot::Missing; members.len()];
+        self.barriers.push(Barrier { group, members, slots });
         Ok(self.barriers.len() - 1)
     }
 
     /// §6.5: every member by its own act.
     pub(crate) fn arrive(&mut self, who: Who, at: usize, rank: usize, forged: Forged) -> Result<(), Reason> {
         let Some(barrier) = self.barriers.get(at).cloned() else { return Ok(()) };
-        self.admit_at(Act::Arrive, who, &address(barrier.group), None)?;
+        self.admit_at(Act::Arrive, who, &self.group_address(barrier.group), None)?;
         if !self.has_credit(Act::Arrive) {
             return Err(Reason::RateLimited);
         }
         let me = self.agent(who).map(|agent| agent.id.clone()).unwrap_or_default();
-        let mine = members(barrier.group).get(rank).is_some_and(|member| *member == me);
+        let mine = barrier.members.get(rank).is_some_and(|member| *member == me);
         match (forged, barrier.slots.get(rank)) {
             (Forged::Wave, _) => Err(Reason::Misroute),
             (Forged::Id, _) => Err(Reason::TrustViolation),
@@ -215,12 +202,13 @@ impl Model {
     /// §6.5: declared gone by itself, or by whoever spawned the group.
     pub(crate) fn depart(&mut self, who: Who, at: usize, member: &str) -> Result<(), Reason> {
         let Some(barrier) = self.barriers.get(at).cloned() else { return Ok(()) };
-        self.admit_at(Act::Depart, who, &address(barrier.group), None)?;
+        self.admit_at(Act::Depart, who, &self.group_address(barrier.group), None)?;
         if !self.has_credit(Act::Depart) {
             return Err(Reason::RateLimited);
         }
         let me = self.agent(who).cloned();
-        let may = me.is_some_and(|me| me.id == member || barrier.group == 0 && me.trace == PARENT);
+        let may =
+            me.is_some_and(|me| me.id == member || self.has_parent(barrier.group) && me.trace == PARENT);
         if !may {
             return Err(Reason::TrustViolation);
         }
@@ -234,7 +222,7 @@ impl Model {
     /// Marks a member gone that is missing; false if there is none.
     pub(crate) fn gone(&mut self, at: usize, member: &str) -> bool {
         let Some(barrier) = self.barriers.get(at).cloned() else { return false };
-        let rank = members(barrier.group).iter().position(|other| *other == member);
+        let rank = barrier.members.iter().position(|other| *other == member);
         let missing = rank.filter(|rank| barrier.slots.get(*rank) == Some(&Slot::Missing));
         missing.inspect(|rank| self.settle_slot(at, *rank, Slot::Gone)).is_some()
     }

@@ -2,6 +2,7 @@
 
 pub(crate) mod rungs;
 pub(crate) mod task;
+pub(crate) mod topology;
 
 use std::sync::Arc;
 
@@ -22,10 +23,12 @@ use fak_sharedtask::{
 
 use self::rungs::{Admitter, Disk, Fickle, Leak, Meter, Oracle, State, Watcher};
 use self::task::Task;
+use self::topology::Edged;
 use super::fault::Fault;
+use super::model::groups::{self, PARENT};
 use super::model::host::{FICKLE, POLICIES};
+use super::model::topology::FIRST;
 use super::model::watch::{BACKLOG, LAG};
-use super::model::waves::{GROUPS, PARENT};
 use super::model::{Agent, Cap};
 use super::setup::Setup;
 
@@ -67,6 +70,9 @@ pub(crate) struct World {
     pub(crate) windows: Vec<Id>,
     pub(crate) comm: Arc<Comm>,
     pub(crate) pool: Arc<Pool>,
+    /// Refs that pin what is in the pool, with the model's number of it.
+    pub(crate) pins: Vec<(u64, Ref)>,
+    pub(crate) edges: Option<Arc<Edged>>,
     /// One for each group of the model, and each barrier.
     pub(crate) groups: Vec<Communicator>,
     pub(crate) barriers: Vec<Barrier>,
@@ -140,7 +146,8 @@ impl World {
         let (audit, log, _) = AuditLog::open(&b""[..], disk, start, options).map_err(broken)?;
         let queue = Arc::new(audit);
         let comm = Arc::new(Comm::new());
-        let pool = Arc::new(Pool::new(PoolOptions::default()));
+        let bytes = std::num::NonZeroUsize::new(setup.pool).ok_or_else(|| broken("no pool"))?;
+        let pool = Arc::new(Pool::new(PoolOptions { bytes, share: None }));
         let mut builder = Kernel::builder()
             .time(Arc::new(clock.clone()))
             .driver(bus.driver())
@@ -165,14 +172,24 @@ impl World {
         if let Some(rung) = &rung {
             builder = builder.rung(Rank(0), Arc::clone(rung) as _);
         }
+        let edges = if setup.edges { Some(Arc::new(Edged::new(&FIRST)?)) } else { None };
+        if let Some(edges) = &edges {
+            builder = builder.rung(Rank(5), Arc::clone(edges) as _).edges(Arc::clone(edges) as _);
+        }
         if setup.metered {
             builder = builder.rung(Rank(20), Arc::new(Meter(Arc::clone(&state))));
         }
-        let groups = GROUPS.iter().enumerate().map(|(at, (name, members))| {
+        let groups = groups::first().into_iter().map(|group| {
             let id = |text: &str| Id::new(text).map_err(broken);
-            let members = members.iter().map(|member| id(member).map(Member::new));
-            let spec = GroupSpec::new(id(name)?, members.collect::<Result<_, _>>()?);
-            let spec = if at == 0 { spec.under(id(PARENT)?) } else { spec };
+            let members = group.members.iter().map(|(member, lane)| {
+                let member = Member::new(id(member)?);
+                Ok(match lane {
+                    Some(lane) => member.in_lane(id(lane)?),
+                    None => member,
+                })
+            });
+            let spec = GroupSpec::new(id(&group.name)?, members.collect::<Result<_, Fault>>()?);
+            let spec = if group.has_parent { spec.under(id(PARENT)?) } else { spec };
             Ok(comm.open(Group::new(spec).map_err(broken)?))
         });
         let groups = groups.collect::<Result<Vec<_>, Fault>>()?;
@@ -183,6 +200,8 @@ impl World {
             groups,
             comm,
             pool,
+            pins: Vec::new(),
+            edges,
             barriers: Vec::new(),
             pending: Vec::new(),
             held: Vec::new(),

@@ -18,6 +18,7 @@ pub(crate) enum Done {
     Recv(Delivery),
     Leased(Delivery<LeasedMessage>),
     Sub(Box<Subscription>, Delivery),
+    LeasedSub(Box<Subscription>, Delivery<LeasedMessage>),
     Sent(Verdict),
     Barrier(Outcome<BarrierReport>),
     Watched(Box<TaskWatch>, Outcome<Watched>),

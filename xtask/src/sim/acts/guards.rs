@@ -1,0 +1,84 @@
+//! Receiving under a guard: from mailboxes, group inboxes and subscriptions, and answers (§4.4).
+
+use std::time::Duration;
+
+use fak_a2achan::LeasedMessage;
+use fak_abi::{Id, Reason};
+
+use super::Sim;
+use super::compare::verdict;
+use crate::sim::fault::{Fault, Step};
+use crate::sim::real::broken;
+
+/// How long a guard lasts, in microseconds.
+pub(super) fn guard_time(time: u8) -> u64 {
+    u64::from(time) * 50_000 + 1
+}
+
+impl Sim {
+    pub(super) fn lease(&mut self, agent: u8, key: u8, time: u8) -> Step {
+        let Some(who) = self.agent(agent) else { return Ok(()) };
+        let (key, real_key) = Self::key(key)?;
+        let lease = guard_time(time);
+        let model = self.model.try_recv(who, &key, Some(lease));
+        let Some(endpoint) = self.real.agents.get(who) else { return Ok(()) };
+        let product = endpoint.try_recv_leased(&real_key, Some(Duration::from_micros(lease)));
+        self.leased(who, product, 0, &model)
+            .map_err(|fault| Fault::new(format!("{fault} (try_recv_leased at {})", key.text())))
+    }
+
+    fn guard(&mut self, guard: u8) -> Option<(usize, LeasedMessage)> {
+        let open = self.real.guards.iter().enumerate().filter(|(_, guard)| guard.is_some()).map(|(at, _)| at);
+        let open: Vec<usize> = open.collect();
+        let at = *open.get(usize::from(guard) % open.len().max(1))?;
+        Some((at, self.real.guards.get_mut(at)?.take()?))
+    }
+
+    /// §4.4: what was acknowledged in time is consumed, once; what was not goes on.
+    pub(super) fn ack(&mut self, guard: u8) -> Step {
+        let Some((at, guard)) = self.guard(guard) else { return Ok(()) };
+        let model = if self.model.ack(at) { Ok(()) } else { Err(Reason::Misroute) };
+        verdict("§4.4: ack", &guard.ack(), model)
+    }
+
+    pub(super) fn give_back(&mut self, guard: u8) -> Step {
+        if let Some((at, guard)) = self.guard(guard) {
+            drop(guard);
+            self.model.drop_guard(at);
+        }
+        Ok(())
+    }
+
+    pub(super) fn lease_sub(&mut self, sub: u8, time: u8) -> Step {
+        let (at, time) = (self.sub_at(sub), guard_time(time));
+        let Some(subscription) = self.real.subs.get_mut(at).and_then(Option::as_mut) else { return Ok(()) };
+        let Some(who) = self.model.subs.get(at).map(|sub| sub.who) else { return Ok(()) };
+        let product = subscription.try_recv_leased(Some(Duration::from_micros(time)));
+        let (model, missed) = self.model.pull(at, false, Some(time));
+        self.leased(who, product, missed, &model)
+            .map_err(|fault| Fault::new(format!("{fault} (a copy under a guard)")))
+    }
+
+    pub(super) fn lease_answer(&mut self, request: u8, time: u8) -> Step {
+        let (Some(at), time) = (self.asked_at(request), guard_time(time)) else { return Ok(()) };
+        let Some(pending) = self.real.asked.get_mut(at).and_then(Option::as_mut) else { return Ok(()) };
+        let product = pending.try_take_leased(Some(Duration::from_micros(time)));
+        let who = self.model.asked.get(at).map_or(0, |asked| asked.who);
+        let model = self.model.take_answer(at, Some(time));
+        self.leased(who, product, 0, &model)
+            .map_err(|fault| Fault::new(format!("{fault} (§4.7: an answer under a guard)")))
+    }
+
+    pub(super) fn lease_group(&mut self, agent: u8, group: u8, time: u8) -> Step {
+        let (at, members) = self.group(group);
+        let Some(who) = self.member(agent, &members) else { return Ok(()) };
+        let time = guard_time(time);
+        let model = self.model.recv_group(who, at, Some(time));
+        let name = self.model.groups.get(at).map(|group| group.name.clone()).unwrap_or_default();
+        let Some(endpoint) = self.real.agents.get(who) else { return Ok(()) };
+        let id = Id::new(&name).map_err(broken)?;
+        let product = endpoint.try_recv_group_leased(&id, Some(Duration::from_micros(time)));
+        self.leased(who, product, 0, &model)
+            .map_err(|fault| Fault::new(format!("{fault} (group inbox of {name}, under a guard)")))
+    }
+}
