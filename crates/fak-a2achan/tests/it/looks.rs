@@ -1,0 +1,97 @@
+//! What a look at a mailbox comes to when something happened since the last: order, ends, and how many
+//! acts it takes (§4.4).
+
+use std::sync::Arc;
+
+use fak_a2achan::{BusConfig, Delivery, End};
+use fak_adjudicate::Rank;
+
+use crate::support::*;
+
+fn texts(by: &fak_a2achan::Endpoint, at: &fak_abi::ChannelKey) -> Vec<String> {
+    std::iter::from_fn(|| by.try_recv(at).message()).map(|message| text(by, message.body())).collect()
+}
+
+/// What came later waits for what came first, on whichever side of the mailbox either is.
+#[test]
+fn a_later_message_does_not_overtake() {
+    for books in [false, true] {
+        let meter = Arc::new(Meter { limit: 100, ..Meter::default() });
+        let world = World::with(BusConfig::default(), |b| match books {
+            true => b.rung(Rank(0), Arc::clone(&meter) as _),
+            false => b,
+        });
+        let (alpha, bravo) = (world.agent("alpha"), world.agent("bravo"));
+        let at = key("in_kernel:w");
+        let send = |what: &str| allowed(&alpha.send(&at, &shared(&alpha, what)));
+        send("1");
+        send("2");
+        // Taking the first moves both; the third is alone on the senders' side then.
+        assert_eq!(text(&bravo, message(bravo.try_recv(&at)).body()), "1");
+        send("3");
+        assert_eq!(texts(&bravo, &at), ["2", "3"]);
+        send("4");
+        assert_eq!(texts(&bravo, &at), ["4"]);
+    }
+}
+
+/// A batch makes an act for each message and none to find that there are no more (§4.4).
+#[test]
+fn a_batch_makes_no_attempt_that_can_find_nothing() {
+    let meter = Arc::new(Meter { limit: 100, ..Meter::default() });
+    let world = World::with(BusConfig::default(), |b| b.rung(Rank(0), Arc::clone(&meter) as _));
+    let (alpha, bravo) = (world.agent("alpha"), world.agent("bravo"));
+    let at = key("in_kernel:w");
+    for _ in 0..2 {
+        allowed(&alpha.send(&at, &shared(&alpha, "x")));
+    }
+    assert_eq!(Hand::new(bravo.recv_batch(&at, 5)).ready().len(), 2);
+    assert_eq!(meter.counts.lock()["a2a.recv"], 2);
+}
+
+/// A wait is over when who may receive there changed, even if by now it might again (§4.4, §4.6): also for
+/// who was woken by a message before that and comes round after.
+#[test]
+fn a_wait_that_was_interrupted_does_not_go_on() {
+    let world = World::new();
+    let (alpha, bravo) = (world.agent("alpha"), world.agent("bravo"));
+    let at = key("in_kernel:w");
+    let binding = bravo.bind(&at).allowed().unwrap();
+    let mut wait = Hand::new(bravo.recv(&at));
+    wait.pending();
+    allowed(&alpha.send(&at, &shared(&alpha, "x")));
+    assert_eq!(wait.wakes(), 1);
+    drop(binding);
+    let _again = bravo.bind(&at).allowed().unwrap();
+    allowed(&alpha.send(&at, &shared(&alpha, "y")));
+    assert!(matches!(wait.ready(), Delivery::End(End::Unbind)));
+    drop(wait);
+    assert_eq!(texts(&bravo, &at).len(), 1, "what was bound before is a dead letter");
+}
+
+/// Who waited for room over a channel at hand goes on where the key leads by now: it does not spin.
+#[test]
+fn a_wait_for_room_goes_on_at_the_next_mailbox() {
+    let world = World::with(BusConfig { capacity: 1, ..BusConfig::default() }, |b| b);
+    let (maker, alpha, bravo) = (world.agent("maker"), world.agent("alpha"), world.agent("bravo"));
+    let dave = world.agent("dave");
+    let at = key("in_kernel:w");
+    let (mine, other) = (shared(&alpha, "mine"), shared(&dave, "other"));
+    allowed(&maker.send(&at, &shared(&maker, "first")));
+    let channel = alpha.channel(&at);
+    denied(&channel.send(&mine), fak_abi::Reason::RateLimited, "a2achan/full");
+    let mut wait = Hand::new(channel.send_wait(&mine, None));
+    wait.pending();
+    // Its maker leaves, and what it held is taken: with nobody waiting any more it is retired.
+    world.kernel.detach(&id("maker")).unwrap();
+    assert_eq!(text(&bravo, message(bravo.try_recv(&at)).body()), "first");
+    assert_eq!(wait.wakes(), 1);
+    drop(world.agent("passer"));
+    world.kernel.detach(&id("passer")).unwrap();
+    assert_eq!(world.bus.depths(), []);
+    allowed(&dave.send(&at, &other));
+    wait.pending();
+    assert_eq!(texts(&bravo, &at), ["other"]);
+    allowed(&wait.ready());
+    assert_eq!(texts(&bravo, &at), ["mine"]);
+}
