@@ -3,8 +3,11 @@
 
 use std::sync::Arc;
 
-use fak_a2achan::{BusConfig, Delivery, End};
-use fak_adjudicate::Rank;
+use std::time::Duration;
+
+use fak_a2achan::{BusConfig, Delivery, End, LeasedMessage, RequestOptions};
+use fak_abi::{Edges, Principal, Reason};
+use fak_adjudicate::{ManualClock, Rank};
 
 use crate::support::*;
 
@@ -79,7 +82,7 @@ fn a_wait_for_room_goes_on_at_the_next_mailbox() {
     let (mine, other) = (shared(&alpha, "mine"), shared(&dave, "other"));
     allowed(&maker.send(&at, &shared(&maker, "first")));
     let channel = alpha.channel(&at);
-    denied(&channel.send(&mine), fak_abi::Reason::RateLimited, "a2achan/full");
+    denied(&channel.send(&mine), Reason::RateLimited, "a2achan/full");
     let mut wait = Hand::new(channel.send_wait(&mine, None));
     wait.pending();
     // Its maker leaves, and what it held is taken: with nobody waiting any more it is retired.
@@ -94,4 +97,54 @@ fn a_wait_for_room_goes_on_at_the_next_mailbox() {
     assert_eq!(texts(&bravo, &at), ["other"]);
     allowed(&wait.ready());
     assert_eq!(texts(&bravo, &at), ["mine"]);
+}
+
+/// Edges that nobody from carol has; the first that is asked about gives up what it holds.
+#[derive(Default)]
+struct GivesUp(parking_lot::Mutex<Option<LeasedMessage>>);
+
+impl Edges for GivesUp {
+    fn may_hand(&self, from: &Principal, _: &Principal) -> bool {
+        drop(self.0.lock().take());
+        from.id().as_str() != "carol"
+    }
+}
+
+/// What is put back while a topology is asked about what comes after it is found all the same (§4.4, §6.9).
+#[test]
+fn what_comes_back_between_two_looks_is_found() {
+    for waits in [false, true] {
+        let edges = Arc::new(GivesUp::default());
+        let world = World::with(BusConfig::default(), |b| b.edges(Arc::clone(&edges) as _));
+        let (alpha, carol) = (world.agent("alpha"), world.agent("carol"));
+        let (bravo, dave) = (world.agent("bravo"), world.agent("dave"));
+        let at = key("in_kernel:w");
+        allowed(&alpha.send(&at, &shared(&alpha, "first")));
+        allowed(&carol.send(&at, &shared(&carol, "second")));
+        let held = dave.try_recv_leased(&at, None).message().unwrap();
+        *edges.0.lock() = Some(held);
+        let got = if waits { Hand::new(bravo.recv(&at)).ready() } else { bravo.try_recv(&at) };
+        assert_eq!(text(&bravo, message(got).body()), "first", "waits: {waits}");
+    }
+}
+
+/// A leased request that a look finds overdue is with nobody any more (§4.7): whoever had it is not waited
+/// for.
+#[test]
+fn a_request_that_a_look_takes_back_is_waited_for_elsewhere() {
+    let clock = ManualClock::at("2026-01-01T00:00:00Z".parse().unwrap());
+    let untimed = Arc::new(crate::lease::Untimed(clock.clone()));
+    let world = World::with(BusConfig::default(), |b| b.time(untimed));
+    let (alpha, bravo, zulu) = (world.agent("alpha"), world.agent("bravo"), world.stranger("zulu", "f2"));
+    let (at, hers) = (key("in_kernel:w"), key("in_kernel:alpha"));
+    let options = RequestOptions { blocking: true, ..RequestOptions::default() };
+    let asked = alpha.request(&at, &shared(&alpha, "?"), &options).allowed().unwrap();
+    let _late = bravo.try_recv_leased(&at, Some(Duration::from_millis(1))).message().unwrap();
+    let ask = || bravo.request(&hers, &shared(&bravo, "?"), &options).verdict();
+    denied(&ask(), Reason::LeaseHeld, "a2achan/ring");
+    clock.advance(Duration::from_millis(1));
+    // It may not flow to who looks; it is taken back all the same.
+    refused(zulu.try_recv(&at), Reason::TrustViolation, "a2achan/only-others");
+    allowed(&ask());
+    drop(asked);
 }
