@@ -58,7 +58,7 @@ impl VerdictKind {
 // Packed, so that what a refusal has besides goes where padding would be: a refusal is copied on its
 // way, and is two copies of sixteen bytes this way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-#[repr(packed(4))]
+#[repr(Rust, packed(4))]
 pub struct Site {
     check: &'static str,
     item: Option<NonZeroU32>,
