@@ -3,13 +3,14 @@
 
 use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex, OnceLock};
+use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use fak_abi::{
     Act, Address, Adjudicator, AgentHandle, Cancel, CapSet, Desk, Digest, Driver, DriverLink, Edges, Emitter,
-    Event, EventKind, EventKinds, Gate, Host, Id, InstallError, KernelSeal, Location, Opinion, Pass,
-    Principal, Reason, Ref, ResultAdmitter, Rider, RungName, ShareScope, Site, Taint, Tool, ToolCall,
-    ToolScope, VerdictKind,
+    Engine, EngineClaim, Event, EventKind, EventKinds, Gate, Host, Id, InstallError, KernelSeal, Location,
+    Opinion, OwnedCall, Pass, Principal, Reason, Ref, ResultAdmitter, Rider, RungName, ShareScope, Site,
+    Status, Taint, Tool, ToolCall, ToolResult, ToolScope, VerdictKind,
 };
 use fak_adjudicate::{AuditLog, AuditOptions, Kernel, KernelBuilder, ManualClock, Rank};
 
@@ -104,6 +105,26 @@ impl ResultAdmitter for Holds {
     }
 }
 
+/// Makes what it is given.
+struct Echo;
+
+impl Engine for Echo {
+    fn name(&self) -> RungName {
+        "echo"
+    }
+    fn serves(&self) -> Vec<String> {
+        vec!["made".into()]
+    }
+    fn poll_run(
+        &self,
+        call: &OwnedCall,
+        _: &mut Option<EngineClaim>,
+        _: &mut Context<'_>,
+    ) -> Poll<ToolResult> {
+        Poll::Ready(ToolResult::ok(call.view().body().cloned()))
+    }
+}
+
 fn world(more: impl FnOnce(KernelBuilder) -> KernelBuilder) -> (Arc<Kernel>, Arc<Layer>, ManualClock) {
     let clock = ManualClock::at(fak_abi::Timestamp::from_micros(1000));
     let layer = Arc::new(Layer::default());
@@ -115,6 +136,7 @@ fn world(more: impl FnOnce(KernelBuilder) -> KernelBuilder) -> (Arc<Kernel>, Arc
         .driver(Arc::clone(&layer) as _)
         .witness(ByWord)
         .admitter(Rank(0), Arc::new(Holds))
+        .engine(Arc::new(Echo))
         .rung(Rank(0), says("yes", || Opinion::Allow))
         .rung(Rank(0), says("made", || Opinion::Allow))
         .rung(Rank(0), says("no", || Opinion::deny(Reason::SecretExfil, Site::new("x/y"))))
@@ -255,6 +277,32 @@ fn what_is_screened_is_held_or_passes() {
     assert_eq!(screened(&yes, &poison), (VerdictKind::Quarantine, "kernel"));
     assert!(kernel.screens(Tool::from(&made)) && !kernel.screens(Tool::from(&yes)));
     assert!(!kernel.screens(Tool::from(Act::Recv)));
+}
+
+/// §3.3, §4.4: what a call made is screened before it is handed over; what is held is told of, and stays out.
+#[test]
+fn what_a_call_made_is_screened() {
+    let heard = Heard::new(&[EventKind::Hold]);
+    let (kernel, ..) = world(|builder| builder.emitter(heard.clone()));
+    let agent = attach(&kernel, "a");
+    let (made, lane) = (kernel.tool(&id("made")), id("l"));
+    let run = |body: &Ref| {
+        let ticket = agent.submit(&ToolCall::new(&agent, &made).args(body).address(Address::Lane(&lane)));
+        match kernel.poll_reap(&agent, &ticket, &mut Context::from_waker(Waker::noop())) {
+            Poll::Ready(Ok(result)) => result,
+            _ => panic!("not reaped"),
+        }
+    };
+    let passed = run(&agent.mint("four"));
+    assert_eq!((passed.status, passed.payload.map(|body| body.len())), (Status::Ok, Some(4)));
+    assert_eq!(heard.take(), [""; 0]);
+    let held = run(&agent.mint("fives"));
+    assert!(held.status == Status::Error && held.payload.is_none());
+    assert_eq!(
+        held.refused.map(|verdict| (verdict.kind(), verdict.by())),
+        Some((VerdictKind::Quarantine, "holds"))
+    );
+    assert_eq!(heard.take(), [r#"hold 2 at 1000, a, made lane:"l", a digest, quarantine by holds"#]);
 }
 
 /// §2.1, §3.4, §6.4: what a layer has made is made for this kernel's own.
