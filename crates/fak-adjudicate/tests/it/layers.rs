@@ -7,10 +7,11 @@ use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use fak_abi::{
-    Act, Address, Adjudicator, AgentHandle, Cancel, CapSet, Desk, Digest, Driver, DriverLink, Edges, Emitter,
-    Engine, EngineClaim, Event, EventKind, EventKinds, Gate, Host, Id, InstallError, KernelSeal, Location,
-    Opinion, OwnedCall, Pass, Principal, Reason, Ref, ResultAdmitter, Rider, RungName, ShareScope, Site,
-    Status, Taint, Tool, ToolCall, ToolResult, ToolScope, VerdictKind,
+    Act, Address, Adjudicator, Admission, AgentHandle, Cancel, CapSet, Charge, Desk, Digest, Driver,
+    DriverLink, Edges, Emitter, Engine, EngineClaim, Event, EventKind, EventKinds, Gate, Host, Id,
+    InstallError, KernelSeal, Location, Opinion, OwnedCall, Pass, Principal, Reason, Ref, Refusal,
+    ResultAdmitter, Rider, RungName, ShareScope, Site, Status, Taint, Tool, ToolCall, ToolResult, ToolScope,
+    VerdictKind,
 };
 use fak_adjudicate::{AuditLog, AuditOptions, Kernel, KernelBuilder, ManualClock, Rank};
 
@@ -303,6 +304,43 @@ fn what_a_call_made_is_screened() {
         Some((VerdictKind::Quarantine, "holds"))
     );
     assert_eq!(heard.take(), [r#"hold 2 at 1000, a, made lane:"l", a digest, quarantine by holds"#]);
+}
+
+/// §3.8, §4.13: what was counted for an act that does not happen after all is taken back, and a repetition is told of as one.
+#[test]
+fn a_cleared_act_happens_repeats_or_is_taken_back() {
+    let heard = Heard::new(&[EventKind::Decide]);
+    let counter = Arc::new(Says::new("counter", |_, _| Opinion::Allow).only("x").counting(Opinion::Defer));
+    let kernel = Kernel::builder()
+        .time(Arc::new(ManualClock::at(fak_abi::Timestamp::from_micros(1000))))
+        .emitter(heard.clone())
+        .rung(Rank(0), Arc::clone(&counter) as _)
+        .build()
+        .unwrap();
+    let agent = attach(&kernel, "a");
+    let tool = kernel.tool(&id("x"));
+    let call = ToolCall::new(&agent, &tool);
+    let cleared = || match kernel.admit_any(&call) {
+        Admission::Permit(permit) => match permit.charge() {
+            Charge::Cleared(cleared) => cleared,
+            Charge::Refuse(verdict) => panic!("{verdict}"),
+        },
+        Admission::Refuse(verdict) => panic!("{verdict}"),
+    };
+    assert!(cleared().allow(41).is_allow());
+    assert_eq!(counter.counts_now(), 1);
+    assert!(cleared().repeat(41).is_allow());
+    assert_eq!(counter.counts_now(), 2);
+    let refused = cleared().refuse(Refusal::new(Reason::LeaseHeld, Site::new("x/y")), "layer");
+    assert_eq!((refused.by(), counter.counts_now()), ("layer", 2));
+    assert_eq!(
+        heard.take(),
+        [
+            "decide 41 at 1000, a, x, allow by counter",
+            "decide 41 at 1000, a, x, allow by counter, replay",
+            "decide 1 at 1000, a, x, deny by layer"
+        ]
+    );
 }
 
 /// §2.1, §3.4, §6.4: what a layer has made is made for this kernel's own.
