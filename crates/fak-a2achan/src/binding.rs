@@ -101,7 +101,6 @@ impl Endpoint {
                         return Outcome::Refuse(self.revoke(cleared, refusal));
                     }
                     core.note_known(key);
-                    self.changed_hands();
                     let verdict = cleared.allow(0);
                     return Outcome::Allow { value: binding, by: verdict.by() };
                 }
@@ -148,16 +147,8 @@ impl Endpoint {
         };
         if let Some(Ok(purge)) = mailbox.map(|mailbox| mailbox.unbind(self.me(), None)) {
             self.core().bury(purge, Cause::End(End::Unbind));
-            self.changed_hands();
         }
         cleared.allow(0)
-    }
-
-    /// Opinions that rest on who receives where are void.
-    fn changed_hands(&self) {
-        if let Some(host) = self.core().host() {
-            host.bump_epoch();
-        }
     }
 }
 
@@ -180,7 +171,6 @@ impl Drop for Binding {
             && let Ok(purge) = self.mailbox.unbind(self.endpoint.me(), Some(self.number))
         {
             self.endpoint.core().bury(purge, Cause::End(End::Unbind));
-            self.endpoint.changed_hands();
         }
     }
 }

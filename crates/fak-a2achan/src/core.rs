@@ -3,6 +3,7 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
+use std::task::Waker;
 
 use dashmap::DashMap;
 use fak_abi::{
@@ -20,7 +21,7 @@ use crate::driver::long_digest;
 use crate::entry::Entry;
 use crate::hash::Names;
 use crate::held::HeldMessage;
-use crate::mailbox::{Mailbox, Purge, Shape};
+use crate::mailbox::{Fate, Mailbox, Purge, Settlement, Shape};
 use crate::message::{Cause, DeadLetter};
 use crate::request::Rings;
 use crate::sites;
@@ -345,9 +346,29 @@ impl Core {
 
     /// Keeps the tallies of a mailbox that is no more, and gives its place back.
     pub(crate) fn retire(&self, mailbox: &Mailbox) {
-        *self.past.lock() += mailbox.tally();
+        *self.past.lock() += mailbox.close_books();
         if let Some(creator) = mailbox.creator() {
             creator.mailboxes.give();
+        }
+    }
+
+    /// A message that was taken is not to go back. No lock may be held.
+    pub(crate) fn settle(&self, mailbox: &Mailbox, entry: &Entry, fate: Fate) {
+        let Settlement { wakes, late } = mailbox.settle(entry, fate);
+        wakes.into_iter().for_each(Waker::wake);
+        if let Some(fate) = late {
+            fate.rebook(&mut self.past.lock());
+        }
+    }
+
+    /// A message that was taken goes back to its place, if there still is one (§4.11). No lock may be held.
+    pub(crate) fn put_back(&self, mailbox: &Mailbox, entry: Entry) {
+        match mailbox.put_back(entry) {
+            Ok(purge) => self.bury(purge, Cause::Bind),
+            Err((entry, cause)) => {
+                self.settle(mailbox, &entry, Fate::Dead);
+                self.dead_letters(vec![entry], cause);
+            }
         }
     }
 

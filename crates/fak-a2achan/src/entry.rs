@@ -55,6 +55,12 @@ impl Entry {
         self.extra.as_ref().is_none_or(|extra| extra.parts.is_empty()) && self.body.may_flow_to(reader)
     }
 
+    /// True if it asks for an answer (§4.7).
+    #[inline]
+    pub(crate) fn is_request(&self) -> bool {
+        self.extra.as_ref().is_some_and(|extra| extra.answer.is_some())
+    }
+
     /// A second view of the same message, for the holder of a lease: counts, no copies.
     pub(crate) fn share(&self) -> Self {
         Self {

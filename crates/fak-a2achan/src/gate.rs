@@ -1,5 +1,5 @@
 //! The floor rung `a2achan/gate`: rows 1 to 6 of §4.3 for every act of `a2a.send`, and the
-//! capability of every act of `a2a.recv` and `forensics.read`. Rows 8 to 10 need the mailbox and
+//! capability of every act of `a2a.recv`. Rows 8 to 10 need the mailbox and
 //! are made after admission, under the same name.
 
 use std::sync::Arc;
@@ -73,7 +73,7 @@ impl Adjudicator for Gate {
 
     fn tools(&self) -> ToolScope {
         // The name of a capability stands for every act it opens, also those of other crates.
-        ToolScope::only(["a2a.send", "a2a.recv", "forensics.read"])
+        ToolScope::only(["a2a.send", "a2a.recv"])
     }
 
     #[inline]
@@ -87,10 +87,7 @@ impl Adjudicator for Gate {
             Capability::A2aRecv if !call.caps().holds(Capability::A2aRecv) => {
                 const { deny(Reason::DefaultDeny, sites::NO_RECV) }
             }
-            Capability::ForensicsRead if !call.caps().holds(Capability::ForensicsRead) => {
-                const { deny(Reason::DefaultDeny, sites::NO_FORENSICS) }
-            }
-            Capability::A2aRecv | Capability::ForensicsRead => Opinion::Allow,
+            Capability::A2aRecv => Opinion::Allow,
             _ => Opinion::Defer,
         }
     }

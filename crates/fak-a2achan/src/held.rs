@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
-use fak_abi::{Act, Capability, Outcome, OwnedAddress, Principal, Reason, Ref, Refusal, RungName, ToolCall};
+use fak_abi::{Act, Outcome, OwnedAddress, Principal, Reason, Ref, RungName, ToolCall};
 
 use crate::endpoint::Endpoint;
+use crate::send::refusal;
 use crate::sites;
 
 /// A message that was held (§4.4).
@@ -49,15 +50,9 @@ impl Endpoint {
             Err(verdict) => return Outcome::Refuse(verdict),
         };
         let reader = self.agent().principal();
-        let host = self
-            .core()
-            .host()
-            .filter(|_| reader.caps().holds(Capability::ForensicsRead) && message.body.would_flow_to(reader));
+        let host = self.core().host().filter(|_| message.body.would_flow_to(reader));
         let Some(bytes) = host.and_then(|host| host.resolver().bytes(&message.body).ok()) else {
-            let refusal = Refusal::new(
-                Reason::TrustViolation,
-                fak_abi::READ_SITES.last().map_or(sites::NO_FORENSICS, |site| *site).site(),
-            );
+            let refusal = refusal(Reason::TrustViolation, sites::HELD_UNREADABLE);
             return Outcome::Refuse(self.refuse(permit, refusal));
         };
         match self.charge(permit) {

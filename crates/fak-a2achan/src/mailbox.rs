@@ -14,6 +14,7 @@ mod plain;
 mod seek;
 #[cfg(test)]
 mod shuttled;
+mod trial;
 mod wait;
 
 use std::collections::{HashMap, VecDeque};
@@ -35,8 +36,9 @@ use crate::sync::{Line, Lock, Locks, Native};
 pub(crate) use guard::{Bind, Purge};
 pub(crate) use lease::Terms;
 pub(crate) use offer::{Block, Offer};
-pub(crate) use plain::Quick;
+pub(crate) use plain::{Quick, Try};
 pub(crate) use seek::{Found, Seek, Sought};
+pub(crate) use trial::{Fate, Settlement};
 pub(crate) use wait::{SpaceState, WaitState};
 
 /// Wakers to be called once every lock is released.
@@ -117,6 +119,8 @@ struct Output {
     /// Who alone may receive here.
     only: Option<Arc<Principal>>,
     tally: Tally,
+    /// The tallies were taken over by somebody else.
+    booked: bool,
 }
 
 /// How a mailbox is made.
@@ -242,15 +246,7 @@ impl<L: Locks> Mailbox<L> {
         let mut out = self.output.lock.lock();
         let mut input = self.input.lock();
         self.fold_direct(&mut input, &mut out);
-        let gone = self.gone();
-        Tally { sent: input.accepted, queued: input.accepted.saturating_sub(gone), ..out.tally }
-    }
-
-    /// Adjusts what became of messages that were taken: the caller knows only later.
-    pub(crate) fn retally(&self, change: impl FnOnce(&mut Tally)) {
-        let mut out = self.output.lock.lock();
-        self.fold_direct(&mut self.input.lock(), &mut out);
-        change(&mut out.tally);
+        self.sum(&input, &out)
     }
 
     /// Books what was taken from the senders' side as if it had passed the receivers'.

@@ -7,15 +7,16 @@ use std::sync::Arc;
 use std::task::{Context, Waker};
 
 use fak_abi::{
-    Act, Address, ChannelKey, Pass, Permit, Reason, Rider, SiteInfo, Tool, ToolCall, Verdict, VerdictKind,
+    Act, Address, Booking, ChannelKey, Pass, Permit, Reason, Rider, SiteInfo, Tool, ToolCall, Verdict,
+    VerdictKind,
 };
 
-use crate::core::Ownership;
+use crate::core::{GATE, Ownership};
 use crate::delivery::{Delivery, End};
 use crate::endpoint::Endpoint;
 use crate::entry::Entry;
 use crate::held::HeldMessage;
-use crate::mailbox::{Found, Mailbox, Quick, Seek, Sought, Terms, WaitState};
+use crate::mailbox::{Fate, Found, Mailbox, Quick, Seek, Sought, Terms, Try, WaitState};
 use crate::message::{Cause, HeldNotice, Message};
 use crate::send::refusal;
 use crate::sites;
@@ -49,19 +50,58 @@ impl Endpoint {
         {
             let call = ToolCall::new(self.agent(), Act::Recv).address(Address::Channel(key));
             match self.pass(&call) {
-                Pass::Allow(_) => match at.pop(self.me()) {
+                Pass::Allow(_) => match at.pop(self.me(), Try::Requests) {
                     Quick::Entry(entry, None) if entry.extra.is_none() => {
                         return Delivery::Message(Message::new(entry, self.me(), 0));
                     }
-                    Quick::Entry(entry, wake) => return self.hand_over_freely(at, entry, wake),
+                    Quick::Entry(entry, wake) => return self.wake_and_hand_over(entry, wake),
+                    Quick::Trial(entry) => return self.hand_over_request(at, entry),
                     Quick::Empty => return Delivery::Empty,
                     Quick::Look => {}
                 },
                 Pass::Refuse(verdict) => return Delivery::Refuse(verdict),
-                Pass::Closely => {}
+                Pass::Closely => {
+                    if let Some(delivery) = self.take_booked(&call, at) {
+                        return delivery;
+                    }
+                }
             }
         }
         self.take(mailbox, &Incoming::plain(key)).0
+    }
+
+    /// As a plain receive on a kernel that keeps an audit log and nothing else: the entry is all that
+    /// is left to settle (§3.6). `None` says only that a closer look is needed.
+    #[inline(never)]
+    fn take_booked(&self, call: &ToolCall<'_>, mailbox: &Mailbox) -> Option<Delivery> {
+        let link = self.account().and(self.core().link())?;
+        let due = match self.agent().gate().book(call, link.key()) {
+            Booking::Allow(due) => due,
+            Booking::Refuse(verdict) => return Some(Delivery::Refuse(self.denied(verdict))),
+            Booking::Closely => return None,
+        };
+        match mailbox.pop(self.me(), Try::Requests) {
+            Quick::Entry(entry, wake) => {
+                wake.into_iter().for_each(Waker::wake);
+                let _ = due.allow(entry.seq);
+                Some(Delivery::Message(Message::new(entry, self.me(), 0)))
+            }
+            Quick::Trial(entry) if self.note_handed(&entry) => {
+                self.core().settle(mailbox, &entry, Fate::Received);
+                let _ = due.allow(entry.seq);
+                Some(Delivery::Message(Message::new(entry, self.me(), 0)))
+            }
+            Quick::Trial(entry) => {
+                self.core().put_back(mailbox, entry);
+                let refusal = refusal(Reason::LeaseHeld, sites::RING);
+                Some(Delivery::Refuse(self.denied(due.refuse(refusal, GATE))))
+            }
+            Quick::Empty => {
+                let _ = due.allow(0);
+                Some(Delivery::Empty)
+            }
+            Quick::Look => None,
+        }
     }
 
     fn seek<'a>(&'a self, mailbox: &Mailbox, incoming: &Incoming<'a>) -> Seek<'a> {
@@ -88,9 +128,9 @@ impl Endpoint {
                 Found::Candidate(seq, from) => {
                     seek.returns.get_or_insert(sought.returns);
                     if self.agent().gate().may_hand(from, self.me()) {
-                        let mut sought = mailbox.take(*seq, &seek);
-                        self.settle_sought(&mut sought);
-                        if !matches!(sought.found, Found::Nothing) {
+                        let found = mailbox.take(*seq, &seek);
+                        if !matches!(found, Found::Nothing) {
+                            sought.found = found;
                             return (sought, unlinked);
                         }
                         // Somebody was faster; what is behind it is still to be asked about.
@@ -155,13 +195,10 @@ impl Endpoint {
             };
         };
         if self.is_plain(mailbox, incoming) {
-            match mailbox.pop(self.me()) {
-                Quick::Entry(entry, wake) => {
-                    wake.into_iter().for_each(Waker::wake);
-                    return self.hand_over(&call, permit, mailbox, (entry, 0));
-                }
+            match mailbox.pop(self.me(), Try::All) {
+                Quick::Trial(entry) => return self.hand_over(&call, permit, mailbox, (entry, 0)),
                 Quick::Empty => return (self.found_nothing(permit), 0),
-                Quick::Look => {}
+                Quick::Entry(..) | Quick::Look => {}
             }
         }
         self.take_closely(&call, permit, mailbox, incoming)
@@ -183,19 +220,21 @@ impl Endpoint {
     /// Hands over what was neither to be screened nor to be counted. Kept apart from where there is
     /// nobody to tell, so that a message is not put down on the way.
     #[cold]
-    fn hand_over_freely(&self, mailbox: &Mailbox, entry: Entry, wake: Option<Waker>) -> Delivery {
+    fn wake_and_hand_over(&self, entry: Entry, wake: Option<Waker>) -> Delivery {
         wake.into_iter().for_each(Waker::wake);
-        if !self.note_handed(&entry) {
-            self.put_back(mailbox, entry);
-            return Delivery::Refuse(self.refuse_freely(refusal(Reason::LeaseHeld, sites::RING)));
-        }
         Delivery::Message(Message::new(entry, self.me(), 0))
     }
 
-    /// What was taken and is not handed over goes back to its place, if there still is one (§4.11).
-    fn put_back(&self, mailbox: &Mailbox, entry: Entry) {
-        let (purge, cause) = mailbox.put_back(entry);
-        self.core().bury(purge, cause);
+    /// As [`Self::wake_and_hand_over`], a request: it may be that its requester cannot wait for this
+    /// agent.
+    #[inline(never)]
+    fn hand_over_request(&self, mailbox: &Mailbox, entry: Entry) -> Delivery {
+        if !self.note_handed(&entry) {
+            self.core().put_back(mailbox, entry);
+            return Delivery::Refuse(self.refuse_freely(refusal(Reason::LeaseHeld, sites::RING)));
+        }
+        self.core().settle(mailbox, &entry, Fate::Received);
+        Delivery::Message(Message::new(entry, self.me(), 0))
     }
 
     /// From here on it is known whom the requester waits for; false if that would close a ring of
@@ -301,14 +340,14 @@ impl Endpoint {
         }
         let corrects = call.tool() == Tool::Act(Act::ReceiveCorrection);
         if corrects && let Err(refusal) = self.validate_correction(&entry) {
-            mailbox.retally(|tally| (tally.received, tally.dead) = (tally.received - 1, tally.dead + 1));
+            self.core().settle(mailbox, &entry, Fate::Dead);
             let verdict = self.refuse(permit, refusal);
             self.core().dead_letters(vec![entry], Cause::Supersede);
             return (Delivery::Refuse(verdict), 0);
         }
         let put_back = |entry: Entry| {
             if token == 0 {
-                self.put_back(mailbox, entry);
+                self.core().put_back(mailbox, entry);
             } else {
                 self.core().bury(mailbox.undo_lease(token), Cause::Bind);
             }
@@ -321,6 +360,9 @@ impl Endpoint {
         }
         match self.charge(permit) {
             Ok(cleared) => {
+                if token == 0 {
+                    self.core().settle(mailbox, &entry, Fate::Received);
+                }
                 let _ = cleared.allow(entry.seq);
                 (Delivery::Message(Message::new(entry, self.me(), 0)), token)
             }
@@ -347,9 +389,13 @@ impl Endpoint {
         by: fak_abi::RungName,
     ) -> Delivery {
         if token == 0 {
-            mailbox.retally(|tally| (tally.received, tally.held) = (tally.received - 1, tally.held + 1));
+            self.core().settle(mailbox, &entry, Fate::Held);
         } else {
-            mailbox.drop_lease(token).into_iter().for_each(Waker::wake);
+            let Some(wakes) = mailbox.drop_lease(token) else {
+                // Its mailbox ended meanwhile: it is a dead letter.
+                return Delivery::Refuse(self.refuse(permit, refusal(Reason::Misroute, sites::CLOSED)));
+            };
+            wakes.into_iter().for_each(Waker::wake);
         }
         let verdict = permit.hold(by, entry.seq);
         Delivery::Hold(self.hold(entry, call.target(), verdict))

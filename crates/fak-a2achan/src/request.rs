@@ -31,6 +31,13 @@ pub(crate) use slot::{Filling, Returned, Slot};
 #[derive(Debug, Clone)]
 pub(crate) struct Return(Arc<Slot>);
 
+impl Return {
+    /// The request was leased and went back, so often by now.
+    pub(crate) fn went_back(&self, returns: u32) {
+        self.0.went_back(returns);
+    }
+}
+
 /// What a request may ask for beyond an answer (§4.7).
 #[derive(Debug, Clone, Copy, Default)]
 pub struct RequestOptions<'a> {

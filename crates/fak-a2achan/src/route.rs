@@ -162,17 +162,6 @@ impl Route {
             books.went.bytes.fetch_add(bytes as u64, Ordering::Relaxed);
         }
     }
-
-    /// Under both locks: a message that went out is back.
-    pub(crate) fn back(&self, bytes: usize) {
-        if let Some(books) = &self.books {
-            let Books { came, went, .. } = &**books;
-            add(&went.messages, 1_u64.wrapping_neg());
-            add(&went.bytes, (bytes as u64).wrapping_neg());
-            came.messages_gone.store(went.messages.load(Ordering::Relaxed), Ordering::Relaxed);
-            came.bytes_gone.store(went.bytes.load(Ordering::Relaxed), Ordering::Relaxed);
-        }
-    }
 }
 
 impl Books {

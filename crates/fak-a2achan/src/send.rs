@@ -5,11 +5,12 @@ use std::task::Waker;
 use std::time::Duration;
 
 use fak_abi::{
-    Act, Address, ChannelKey, Cleared, Id, Pass, Permit, Principal, Reason, Ref, Refusal, Rider, Sequence,
-    SiteInfo, ToolCall, Verdict,
+    Act, Address, Booking, ChannelKey, Cleared, Id, Pass, Permit, Principal, Reason, Ref, Refusal, Rider,
+    Sequence, SiteInfo, ToolCall, Verdict,
 };
 
 use crate::account::Account;
+use crate::core::GATE;
 use crate::endpoint::Endpoint;
 use crate::entry::Extra;
 use crate::idempotency::{Print, Recall};
@@ -93,7 +94,10 @@ impl Endpoint {
         let by = match self.agent().gate().pass(&call, link.key()) {
             Pass::Allow(by) => by,
             Pass::Refuse(verdict) => return self.refused_by_key(key, verdict),
-            Pass::Closely => return None,
+            Pass::Closely => {
+                let mailbox = self.core().find(key)?;
+                return if mailbox.is_plain() { self.send_booked(&call, &mailbox, None) } else { None };
+            }
         };
         let offer = Offer { from: account, route: None, body, recipient: None };
         let (_, wake) = {
@@ -167,7 +171,7 @@ impl Endpoint {
         let by = match self.pass_by(link, &call) {
             Pass::Allow(by) => by,
             Pass::Refuse(verdict) => return Some(verdict),
-            Pass::Closely => return None,
+            Pass::Closely => return self.send_booked(&call, mailbox, route),
         };
         let offer = Offer { from: account, route, body, recipient: None };
         match mailbox.offer(&offer, None, link.sequence()) {
@@ -181,6 +185,44 @@ impl Endpoint {
             Err(block) if self.made_room(mailbox, block) => None,
             Err(block) => Some(self.refuse_freely(refusal_of(block))),
         }
+    }
+
+    /// As [`Self::send_plain`] on a kernel that keeps an audit log and nothing else: the entry is all
+    /// that is left to settle (§3.6).
+    #[inline(never)]
+    fn send_booked(
+        &self,
+        call: &ToolCall<'_>,
+        mailbox: &Arc<Mailbox>,
+        route: Option<&Arc<Route>>,
+    ) -> Option<Verdict> {
+        let (account, link, body) = (self.account()?, self.core().link()?, call.body()?);
+        let due = match self.agent().gate().book(call, link.key()) {
+            Booking::Allow(due) => due,
+            Booking::Refuse(verdict) => return Some(self.denied(verdict)),
+            Booking::Closely => return None,
+        };
+        let offer = Offer { from: account, route, body, recipient: None };
+        match mailbox.offer(&offer, None, link.sequence()) {
+            Ok((seq, wake)) => {
+                let verdict = due.allow(seq);
+                if let Some(waker) = wake {
+                    waker.wake();
+                }
+                Some(verdict)
+            }
+            // Given up: what is looked at more closely is decided and booked anew.
+            Err(block @ (Block::Move | Block::End)) if !self.is_final(block) => None,
+            Err(block) if self.made_room(mailbox, block) => None,
+            Err(block) => Some(self.denied(due.refuse(refusal_of(block), GATE))),
+        }
+    }
+
+    /// Counts what was refused, and audited.
+    #[cold]
+    pub(crate) fn denied(&self, verdict: Verdict) -> Verdict {
+        self.core().deny();
+        verdict
     }
 
     /// Sends; the verdict and the message's number (0 if there is none).

@@ -24,8 +24,8 @@ sites! {
         "ask the host to grant a2a.send";
     NO_RECV = "a2achan/no-recv", "§4.4", "a receive without the capability a2a.recv",
         "ask the host to grant a2a.recv";
-    NO_FORENSICS = "a2achan/no-forensics", "§4.4", "a look at held messages without forensics.read",
-        "ask the host to grant forensics.read";
+    HELD_UNREADABLE = "a2achan/held-unreadable", "§4.4", "reading a held body that may not flow to the reader",
+        "leave it to a holder of forensics.read that it may flow to";
     QUARANTINED = "a2achan/quarantined", "§4.3 row 3", "a quarantined body",
         "do not pass it on; a holder of forensics.read can inspect it";
     NOT_YOURS_TO_SEND = "a2achan/unreadable", "§4.3 row 4", "a body that the sender itself may not read",
@@ -80,7 +80,7 @@ sites! {
         "use status, correct or ack";
     KEY_REUSED = "a2achan/key-reused", "§4.13", "an idempotency key with another act, address, scope or content",
         "use a fresh key for a new message";
-    LEASE_OVER = "a2achan/lease-over", "§4.4", "acknowledging a message that went back to its queue",
+    LEASE_OVER = "a2achan/lease-over", "§4.4", "acknowledging or answering a message that went back to its queue",
         "receive it again";
     NOT_A_REQUEST = "a2achan/no-request", "§4.7", "a reply to what is not an open request",
         "reply once, to a message that is a request";

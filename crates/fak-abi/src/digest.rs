@@ -92,7 +92,7 @@ impl FromStr for Digest {
                     b'a'..=b'f' => digit - b'a' + 10,
                     _ => return Err(DigestError),
                 };
-                value = value << 4 | digit;
+                value = value * 16 + digit;
             }
             *byte = value;
         }

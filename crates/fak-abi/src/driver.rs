@@ -59,9 +59,6 @@ pub trait Host: Gate {
     /// As [`Gate::admit`], also for handles of another kernel, which are refused and audited here.
     fn admit_any<'a>(&'a self, call: &'a ToolCall<'a>) -> Admission<'a>;
 
-    /// Tells the observers.
-    fn emit(&self, event: &Event<'_>);
-
     /// Appends an audit entry that cites an earlier act: a dead letter, a held message, a
     /// withdrawal (§3.6). Where there is no place it is counted in the next gap entry.
     fn note(&self, event: &Event<'_>);
@@ -92,9 +89,6 @@ pub trait Host: Gate {
     fn relocate(&self, _body: &Ref, _location: Location, _bytes: Bytes) -> Option<Ref> {
         None
     }
-
-    /// Forgets standing opinions: something they rest on changed (§2.9).
-    fn bump_epoch(&self);
 
     /// The attached principal of that id.
     fn attached(&self, id: &Id) -> Option<Arc<Principal>>;

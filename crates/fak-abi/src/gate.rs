@@ -41,6 +41,13 @@ pub trait Gate: Send + Sync {
     /// opinions are the common ones. Then there is no permit to carry about.
     fn pass(&self, call: &ToolCall<'_>, layer: &LayerKey) -> Pass;
 
+    /// As [`Gate::pass`] where the entry in the audit log is all that is left to settle (§3.6): a
+    /// slot is reserved, no rung counts, and no observer is told of decisions. The shorter form of
+    /// [`Gate::admit`], which answers for everything else.
+    fn book<'a>(&'a self, _call: &'a ToolCall<'a>, _layer: &LayerKey) -> Booking<'a> {
+        Booking::Closely
+    }
+
     /// Decides and, if allowed, enqueues for the tool's engine (§3.3). Never blocks.
     fn submit(&self, call: &ToolCall<'_>) -> Ticket;
 
@@ -91,9 +98,6 @@ pub trait Gate: Send + Sync {
     /// The token of a tool, known to the kernel or not. An act's name yields a token that is
     /// decided as the act.
     fn tool(&self, name: &Id) -> ToolToken;
-
-    /// Changes whenever a standing opinion may have (§2.9): reload, attach, detach, (un)binding.
-    fn epoch(&self) -> u64;
 
     /// The kernel's clock.
     fn clock(&self) -> &Arc<dyn Clock>;
@@ -211,6 +215,17 @@ pub enum Pass {
     Closely,
 }
 
+/// What [`Gate::book`] answers (§3.6).
+#[must_use]
+pub enum Booking<'a> {
+    /// Every rung is content, and only the entry is left to write.
+    Allow(Due<'a>),
+    /// It is refused, and the refusal is audited already.
+    Refuse(Verdict),
+    /// There is more to it: ask [`Gate::admit`]. Nothing was counted or written.
+    Closely,
+}
+
 /// The kernel's side of a permit. Reachable only through one.
 pub trait Settle: Send + Sync {
     /// Lets the counting rungs count (§2.9 `commit`). `Some` if one of them refuses after all;
@@ -226,6 +241,11 @@ pub trait Settle: Send + Sync {
     /// As [`Settle::settle`], for an act that repeats the one of that number (§4.13).
     fn repeat(&self, call: &ToolCall<'_>, verdict: &Verdict, seq: u64, slot: AuditSlot) {
         self.settle(call, verdict, seq, slot);
+    }
+
+    /// The act is over: audited as allowed by `by`, in the slot that was reserved (§3.6).
+    fn book(&self, call: &ToolCall<'_>, by: RungName, seq: u64) {
+        self.settle(call, &Verdict::allow(by), seq, AuditSlot::Reserved);
     }
 
     /// The act was given up before it happened; gives the slot back. No entry.
@@ -421,6 +441,50 @@ impl Cleared<'_> {
     #[inline]
     pub const fn transformed(&self) -> Option<&Ref> {
         self.0.transformed()
+    }
+}
+
+/// Proof that every rung allows an act of which only the entry is left to write (§3.6): a permit
+/// with nothing to charge. Exactly one of [`Due::allow`] and [`Due::refuse`], or dropping it, which
+/// gives the act up and leaves no entry.
+#[must_use]
+pub struct Due<'a> {
+    settle: &'a dyn Settle,
+    call: &'a ToolCall<'a>,
+    by: RungName,
+}
+
+impl<'a> Due<'a> {
+    /// For kernels: `call` is allowed by `by`, and a slot is reserved for its entry.
+    #[inline]
+    pub const fn new(settle: &'a dyn Settle, call: &'a ToolCall<'a>, by: RungName) -> Self {
+        Self { settle, call, by }
+    }
+
+    /// The act happened under the number `seq` (0 if it has none).
+    #[inline]
+    pub fn allow(self, seq: u64) -> Verdict {
+        let (settle, call, by) = (self.settle, self.call, self.by);
+        std::mem::forget(self);
+        settle.book(call, by, seq);
+        Verdict::allow(by)
+    }
+
+    /// The layer refuses after all; audited with its reason, stamped `by`.
+    #[inline]
+    pub fn refuse(self, refusal: Refusal, by: RungName) -> Verdict {
+        let (settle, call) = (self.settle, self.call);
+        std::mem::forget(self);
+        let verdict = Verdict::deny(refusal, by);
+        settle.settle(call, &verdict, 0, AuditSlot::Reserved);
+        verdict
+    }
+}
+
+impl Drop for Due<'_> {
+    #[inline]
+    fn drop(&mut self) {
+        self.settle.release(AuditSlot::Reserved);
     }
 }
 

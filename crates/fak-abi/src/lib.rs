@@ -74,8 +74,8 @@ pub use event::{Event, EventKind, EventKinds, Peer};
 pub use explain::{Explanation, RungOpinion};
 pub use flow::{Domains, may_flow};
 pub use gate::{
-    Admission, AttachError, AuditSlot, Charge, Cleared, Gate, Kernel, Needs, Pass, Permit, Sequence, Settle,
-    Ticket, TicketError,
+    Admission, AttachError, AuditSlot, Booking, Charge, Cleared, Due, Gate, Kernel, Needs, Pass, Permit,
+    Sequence, Settle, Ticket, TicketError,
 };
 pub use handle::{AgentHandle, READ_SITES, Reap, Syscall};
 pub use id::{Id, IdError, MAX_ID_BYTES, Quoted};

@@ -80,8 +80,9 @@ pub trait Adjudicator: Send + Sync {
         ToolScope::Every
     }
 
-    /// True if its opinion depends only on principal, tool, address and recipient, so that an
-    /// allow, deny or defer may be kept until the kernel's epoch changes.
+    /// True if its opinion depends only on principal, tool, address and recipient, so that a kernel may
+    /// keep an allow, deny or defer of it until a reload, attach, detach or (un)binding. The kernel of
+    /// `fak-adjudicate` asks each time all the same.
     fn is_standing(&self) -> bool {
         false
     }

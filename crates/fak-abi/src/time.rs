@@ -236,6 +236,75 @@ mod tests {
         }
     }
 
+    /// What RFC 3339 can write is what there is: later is held there, and nothing is negative.
+    #[test]
+    fn instants_stay_within_what_can_be_written() {
+        let last: Timestamp = "9999-12-31T23:59:59.999999Z".parse().unwrap();
+        assert_eq!(last.to_string(), "9999-12-31T23:59:59.999999Z");
+        assert_eq!(last.as_micros(), 253_402_300_799_999_999);
+        for later in [last.as_micros(), last.as_micros() + 1, u64::MAX] {
+            assert_eq!(Timestamp::from_micros(later), last);
+        }
+        assert_eq!(Timestamp::from_micros(last.as_micros() - 1).as_micros(), last.as_micros() - 1);
+        assert_eq!("9999-12-31T23:59:59-00:01".parse::<Timestamp>(), Err(TimestampError));
+        let start = Timestamp::from_micros(5);
+        assert_eq!(start.after(Duration::from_micros(37)), Timestamp::from_micros(42));
+        assert_eq!((start.after(Duration::MAX), last.after(Duration::from_micros(1))), (last, last));
+        assert_eq!(start.until(Timestamp::from_micros(42)), Duration::from_micros(37));
+        assert_eq!(Timestamp::from_micros(42).until(start), Duration::ZERO);
+    }
+
+    /// Each part at its bound and one past it, and the three ways to write one instant.
+    #[test]
+    fn parts_are_bounded_one_by_one() {
+        let noon = "2024-02-29T12:00:00Z".parse::<Timestamp>().unwrap();
+        for same in [
+            "2024-02-29t12:00:00z",
+            "2024-02-29 12:00:00Z",
+            "2024-02-29T12:00:00.000000999Z",
+            "2024-03-01T11:59:00+23:59",
+            "2024-02-28T12:01:00-23:59",
+        ] {
+            assert_eq!(same.parse(), Ok(noon), "{same}");
+        }
+        let leap = "2016-12-31T23:59:59Z".parse::<Timestamp>();
+        assert_eq!(
+            "2016-12-31T23:59:60Z".parse::<Timestamp>(),
+            leap,
+            "a leap second is part of the one before"
+        );
+        assert_eq!(
+            "2024-02-29T12:00:00.25Z".parse::<Timestamp>().unwrap().as_micros() - noon.as_micros(),
+            250_000
+        );
+        for good in
+            ["2024-12-31T23:59:59Z", "2024-01-01T00:00:00Z", "2023-02-28T00:00:00Z", "2000-02-29T00:00:00Z"]
+        {
+            assert_eq!(good.parse::<Timestamp>().unwrap().to_string(), good);
+        }
+        for bad in [
+            "2024-00-10T12:00:00Z",
+            "2024-13-10T12:00:00Z",
+            "2024-01-00T12:00:00Z",
+            "2024-01-32T12:00:00Z",
+            "2024-04-31T12:00:00Z",
+            "2023-02-29T12:00:00Z",
+            "2100-02-29T12:00:00Z",
+            "2024-02-29T24:00:00Z",
+            "2024-02-29T12:60:00Z",
+            "2024-02-29T12:00:61Z",
+            "2024-02-29T12:00:00+24:00",
+            "2024-02-29T12:00:00+00:60",
+            "2024-02-29T12:00:00*00:00",
+            "2024/02/29T12:00:00Z",
+            "2024-02-29T12.00:00Z",
+            "0000-03-01T00:00:00Z",
+            "+024-02-29T12:00:00Z",
+        ] {
+            assert_eq!(bad.parse::<Timestamp>(), Err(TimestampError), "{bad}");
+        }
+    }
+
     proptest! {
         #[test]
         fn every_instant_survives_its_text(micros in 0..=MAX) {

@@ -386,6 +386,27 @@ impl<T> Outcome<T> {
         }
     }
 
+    /// The value, or an error made of the verdict that refused it: for callers to whom a refusal is the end. What the error says is
+    /// theirs; a verdict's text has rung, reason, check and what to do.
+    ///
+    /// # Errors
+    ///
+    /// What `refused` makes of the verdict, if it did not happen.
+    ///
+    /// ```
+    /// use fak_abi::{Outcome, Reason, Refusal, Site};
+    ///
+    /// let refused: Outcome<u32> = Outcome::deny(Refusal::new(Reason::RateLimited, Site::new("me/full")), "me");
+    /// let error = refused.ok_or_else(|verdict| verdict.to_string());
+    /// assert!(error.is_err_and(|text| text.starts_with("deny RATE_LIMITED (wait) by me at me/full: ")));
+    /// ```
+    pub fn ok_or_else<E>(self, refused: impl FnOnce(Verdict) -> E) -> Result<T, E> {
+        match self {
+            Self::Allow { value, .. } => Ok(value),
+            Self::Refuse(verdict) => Err(refused(verdict)),
+        }
+    }
+
     /// The verdict, without the value.
     pub fn verdict(&self) -> Verdict {
         match self {

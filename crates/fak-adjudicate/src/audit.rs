@@ -27,6 +27,7 @@
 //! Whoever can write the whole file can rewrite all of it. A [`Checkpoint`] kept elsewhere shows
 //! that, and shows a tail that was cut off.
 
+mod batch;
 mod entry;
 mod error;
 mod log;

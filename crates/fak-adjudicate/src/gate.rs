@@ -6,16 +6,17 @@ use std::task::{Context, Poll};
 
 use bytes::Bytes;
 use fak_abi::{
-    Admission, AgentHandle, AuditSlot, Charge, Claim, Claiming, Cleared, Clock, Event, EventKind,
-    Explanation, Gate, Host, Id, KernelTag, LayerKey, Needs, Opinion, Outcome, OwnedCall, Pass, Peer, Permit,
-    Principal, Reason, Ref, Refusal, Resolver, ShareScope, Taint, Ticket, TicketError, Timer, Tool, ToolCall,
-    ToolResult, ToolToken, Verdict,
+    Admission, AgentHandle, AuditSlot, Booking, Charge, Claim, Claiming, Cleared, Clock, Due, Event,
+    EventKind, Explanation, Gate, Host, Id, KernelTag, LayerKey, Needs, Opinion, Outcome, OwnedCall, Pass,
+    Peer, Permit, Principal, Reason, Ref, Refusal, Resolver, ShareScope, Taint, Ticket, TicketError, Timer,
+    Tool, ToolCall, ToolResult, ToolToken, Verdict,
 };
 
 use crate::chain::Chain;
 use crate::fold::{self, Walk, walk};
 use crate::kernel::{DETACHED, Judged, KERNEL, Kernel};
 use crate::pending::Admitted;
+use crate::seams::Reservation;
 use crate::sites;
 
 impl Gate for Kernel {
@@ -77,6 +78,32 @@ impl Gate for Kernel {
                 _ => Pass::Closely,
             },
         }
+    }
+
+    #[inline]
+    fn book<'a>(&'a self, call: &'a ToolCall<'a>, layer: &LayerKey) -> Booking<'a> {
+        let Some(audit) = self.books().filter(|_| layer.tag() == self.seal().tag()) else {
+            return Booking::Closely;
+        };
+        let Some(chain) = self.ready(call).filter(|chain| !chain.counts) else { return Booking::Closely };
+        // Before anything is allowed (§3.6). Why there is none, the closer look says, and counts it.
+        if audit.reserve(call.principal()) != Reservation::Reserved {
+            return Booking::Closely;
+        }
+        let mut rest = Walk::Nobody;
+        if let Some(rung) = walk(chain, call, &self.desk(), &mut rest) {
+            return Booking::Allow(Due::new(self, call, rung.name));
+        }
+        let refused = match rest {
+            Walk::Deny(refusal, by) => (refusal, by),
+            // Not asked again: it may not panic the next time.
+            Walk::Panic(by) => self.panicked(by),
+            Walk::Nobody | Walk::Rare => {
+                audit.release();
+                return Booking::Closely;
+            }
+        };
+        Booking::Refuse(self.refused(call, refused, 0, AuditSlot::Reserved))
     }
 
     fn submit(&self, call: &ToolCall<'_>) -> Ticket {
@@ -238,10 +265,6 @@ impl Gate for Kernel {
         self.seal().tool(name.clone(), self.chains.index(name))
     }
 
-    fn epoch(&self) -> u64 {
-        self.epoch_counter().last()
-    }
-
     fn clock(&self) -> &Arc<dyn Clock> {
         &self.clock.0
     }
@@ -362,10 +385,6 @@ impl Host for Kernel {
         self.admission(call, 0)
     }
 
-    fn emit(&self, event: &Event<'_>) {
-        self.deliver(event);
-    }
-
     fn note(&self, event: &Event<'_>) {
         if let Some(audit) = self.audit() {
             audit.note(event);
@@ -391,10 +410,6 @@ impl Host for Kernel {
 
     fn relocate(&self, body: &Ref, location: fak_abi::Location, bytes: Bytes) -> Option<Ref> {
         self.seal().relocate(body, location, bytes).ok()
-    }
-
-    fn bump_epoch(&self) {
-        self.epoch_counter().next();
     }
 
     fn attached(&self, id: &Id) -> Option<Arc<Principal>> {

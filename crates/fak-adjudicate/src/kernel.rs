@@ -62,11 +62,12 @@ pub struct Kernel {
     wanted: EventKinds,
     /// An audit log is installed, or an emitter wants every decision.
     observed: bool,
+    /// Only the audit log wants to know of every decision.
+    booked: bool,
     pub(crate) edges: Vec<Arc<dyn Edges>>,
     audit: Option<Arc<dyn Auditor>>,
     pub(crate) pending: Pending,
     sequence: Arc<Sequence>,
-    epoch: Sequence,
     pub(crate) clock: KernelClock,
     pub(crate) timer: Arc<dyn Timer>,
 }
@@ -109,11 +110,11 @@ impl Kernel {
             emitters,
             wanted,
             observed: audit.is_some() || wanted.holds(EventKind::Decide),
+            booked: audit.is_some() && !wanted.holds(EventKind::Decide),
             edges,
             audit,
             pending,
             sequence: parts.sequence,
-            epoch: Sequence::new(),
             clock: KernelClock(parts.clock),
             timer: parts.timer,
         }
@@ -139,10 +140,6 @@ impl Kernel {
         Desk { resolver: self, clock: &self.clock }
     }
 
-    pub(crate) const fn epoch_counter(&self) -> &Sequence {
-        &self.epoch
-    }
-
     /// Attaches a principal and hands out the only thing that can act as it (§2.3).
     ///
     /// # Errors
@@ -152,7 +149,6 @@ impl Kernel {
         for driver in &self.drivers {
             driver.attached(&principal);
         }
-        self.epoch.next();
         let gate: Arc<dyn fak_abi::Gate> = Arc::clone(self) as _;
         let id = principal.id().clone();
         let handle = self.seal().handle(&principal, gate).ok_or(AttachError::Absent(id))?;
@@ -174,7 +170,6 @@ impl Kernel {
         for driver in &self.drivers {
             driver.detached(&principal);
         }
-        self.epoch.next();
         self.announce(
             |at| Event { principal: Some(&principal), ..Event::new(EventKind::Detach, at) },
             EventKind::Detach,
@@ -189,9 +184,8 @@ impl Kernel {
         self.seal().relabel(body, taint, body.scope()).ok()
     }
 
-    /// Tells the kernel that a rung's policy was replaced, so that kept opinions are dropped.
+    /// Tells observers that a rung's policy was replaced.
     pub fn reloaded(&self) {
-        self.epoch.next();
         self.announce(|at| Event::new(EventKind::Reload, at), EventKind::Reload);
     }
 
@@ -369,9 +363,14 @@ impl Kernel {
     pub(crate) fn audit(&self) -> Option<&dyn Auditor> {
         self.audit.as_deref()
     }
+
+    /// The audit log, if nobody else wants to know of every decision.
+    #[inline]
+    pub(crate) fn books(&self) -> Option<&dyn Auditor> {
+        if self.booked { self.audit() } else { None }
+    }
 }
 
-/// An event about an act.
 impl Kernel {
     fn settle_as(
         &self,
@@ -395,7 +394,8 @@ impl Kernel {
     }
 }
 
-fn about<'a>(call: &ToolCall<'a>, kind: EventKind, at: Timestamp, seq: u64) -> Event<'a> {
+/// An event about an act.
+pub(crate) fn about<'a>(call: &ToolCall<'a>, kind: EventKind, at: Timestamp, seq: u64) -> Event<'a> {
     Event {
         seq,
         principal: Some(call.principal()),
@@ -443,6 +443,15 @@ impl Settle for Kernel {
 
     fn repeat(&self, call: &ToolCall<'_>, verdict: &Verdict, seq: u64, slot: AuditSlot) {
         self.settle_as("replay", call, verdict, seq, slot);
+    }
+
+    #[inline]
+    fn book(&self, call: &ToolCall<'_>, by: RungName, seq: u64) {
+        let Some(audit) = self.books() else {
+            return self.settle(call, &Verdict::allow(by), seq, AuditSlot::Reserved);
+        };
+        let seq = if seq == 0 { self.next_seq() } else { seq };
+        audit.book(call, by, self.clock.now(), seq);
     }
 
     fn release(&self, slot: AuditSlot) {

@@ -1,7 +1,11 @@
 //! The two seams that only this crate's parts meet in: the audit queue behind a kernel and the
 //! grant policy in front of it.
 
-use fak_abi::{Capability, Event, KernelTag, Principal, PrincipalSpec, Timestamp};
+use fak_abi::{
+    Capability, Event, EventKind, KernelTag, Principal, PrincipalSpec, RungName, Timestamp, ToolCall, Verdict,
+};
+
+use crate::kernel::about;
 
 /// What [`Auditor::reserve`] answers (§3.6).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,6 +34,13 @@ pub trait Auditor: Send + Sync {
 
     /// Fills a place.
     fn record(&self, event: &Event<'_>);
+
+    /// Fills a place with the entry of an act that happened, allowed by `by` and nothing more to
+    /// say: most acts.
+    fn book(&self, call: &ToolCall<'_>, by: RungName, at: Timestamp, seq: u64) {
+        let verdict = Verdict::allow(by);
+        self.record(&Event { verdict: Some(&verdict), ..about(call, EventKind::Decide, at, seq) });
+    }
 
     /// Records what has no place kept for it, or counts it in the next gap entry.
     fn note(&self, event: &Event<'_>);

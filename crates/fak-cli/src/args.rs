@@ -34,7 +34,7 @@ pub(crate) enum Verb {
     /// Watch agents coordinate under the floor, act by act.
     #[command(after_help = DEMO)]
     Demo,
-    /// Explain a reason, a check, the outcome of a merge, or the acts of a scenario.
+    /// Explain a reason, a check or another word, or the acts of a scenario.
     #[command(after_help = EXPLAIN)]
     Explain(ExplainArgs),
     /// Check a policy, or try it on scenarios.
@@ -144,8 +144,8 @@ pub(crate) struct RunArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct ExplainArgs {
-    /// A reason, a check's name, or a scenario file.
-    #[arg(value_name = "REASON|CHECK|FILE")]
+    /// A reason, a check or another word that is met; or a scenario file.
+    #[arg(value_name = "WORD|FILE")]
     pub(crate) what: Option<String>,
     /// List every check there is, with its clause.
     #[arg(long, conflicts_with = "what")]

@@ -9,6 +9,7 @@ use serde_json::{Map, Value, json};
 use crate::{
     args::{AuditShowArgs, AuditVerb, AuditVerifyArgs},
     failure::{Failure, open, read},
+    kind::{Kind, mistaken},
     output::Output,
 };
 
@@ -56,6 +57,9 @@ fn verify(args: &AuditVerifyArgs, output: &mut Output) -> Result<u8, Failure> {
 
 /// The first bad line, and status 1; what cannot be read at all is status 2.
 fn broken(path: &Path, error: &AuditError, output: &mut Output) -> Result<u8, Failure> {
+    if let Some(mistaken) = mistaken(path, Kind::AuditLog) {
+        return Err(Failure::file(path, mistaken));
+    }
     let AuditError::Line { line, fault } = error else {
         return Err(Failure::file(path, error));
     };

@@ -54,9 +54,8 @@ fn tell(report: &Report, output: &mut Output) -> Result<(), Failure> {
             output.text(format!("\n{title}"))?;
         }
         output.text(step.to_text(output.style()))?;
-        for wrong in &step.mismatches {
-            output
-                .text(format!("     FAIL expected {} {}, got {}", wrong.member, wrong.expected, wrong.got))?;
+        for line in step.faults("", output.style()) {
+            output.text(format!("     {line}"))?;
         }
     }
     output.text(LEGEND)

@@ -3,29 +3,14 @@
 use std::path::Path;
 
 use fak_abi::{Reason, SiteInfo, json::nearest};
-use fak_scenario::{Explaining, Performance, Scenario, StepReport};
+use fak_scenario::{Explaining, Performance, Scenario, StepReport, check, checks, meant, printable};
 use serde_json::{Value, json};
 
-use crate::{args::ExplainArgs, failure::Failure, merge, output::Output, policy, run::reach};
-
-/// Every check there is, by the crate that makes it.
-const SITES: &[&[SiteInfo]] = &[
-    fak_abi::READ_SITES,
-    fak_adjudicate::KERNEL_SITES,
-    fak_adjudicate::POLICY_SITES,
-    fak_adjudicate::POOL_SITES,
-    fak_adjudicate::RATE_SITES,
-    fak_adjudicate::BUDGET_SITES,
-    fak_a2achan::SITES,
-    fak_comm::BARRIER_SITES,
-    fak_comm::LANE_SITES,
-    fak_sharedtask::STORE_SITES,
-    fak_sharedtask::SPACE_SITES,
-];
+use crate::{args::ExplainArgs, failure::Failure, merge, output::Output, policy, run::reach, word};
 
 pub(crate) fn explain(args: &ExplainArgs, output: &mut Output) -> Result<u8, Failure> {
     let Some(what) = &args.what else {
-        return if args.checks { checks(output) } else { reasons(output) };
+        return if args.checks { list_checks(output) } else { reasons(output) };
     };
     // What is said of a scenario's steps is asked of a scenario.
     let option = args.policy.as_ref().map(|_| "--policy").or(args.step.map(|_| "--step"));
@@ -36,8 +21,11 @@ pub(crate) fn explain(args: &ExplainArgs, output: &mut Output) -> Result<u8, Fai
         if let Some(outcome) = merge::find(what) {
             return one_outcome(outcome, output);
         }
-        if let Some(site) = site(what) {
-            return one_site(site, output);
+        if let Some(site) = check(what) {
+            return one_site(&site, output);
+        }
+        if let Some(word) = word::find(what) {
+            return word.show(output);
         }
     }
     let path = Path::new(what);
@@ -50,22 +38,19 @@ pub(crate) fn explain(args: &ExplainArgs, output: &mut Output) -> Result<u8, Fai
     Err(unknown(what))
 }
 
-/// What is known of a check. One of many instances is named with the instance, as in `policy/deny#3`.
-pub(crate) fn site(name: &str) -> Option<&'static SiteInfo> {
-    let check = name.split('#').next().unwrap_or(name);
-    SITES.iter().copied().flatten().find(|site| site.check == check)
-}
-
 fn unknown(what: &str) -> Failure {
     let reasons = Reason::ALL.iter().map(|reason| reason.name()).chain(merge::names());
-    let checks = SITES.iter().copied().flatten().map(|site| site.check);
-    let hint = match nearest(what, reasons.chain(checks)) {
-        // After "by" a line names the rung, which is easily taken for the check.
-        Some(near) if what.contains('/') => {
-            format!("did you mean \"{near}\"? A check is what stands after \"at\", not after \"by\"")
-        }
+    let checks = checks();
+    let names = reasons.chain(checks.iter().map(|site| site.check)).chain(word::names());
+    // Other spellings first: another word for it is a guess.
+    let near = nearest(what, names.clone())
+        .or_else(|| meant(what, checks.iter().map(|site| site.check)))
+        .or_else(|| meant(what, names));
+    let hint = match near {
         Some(near) => format!("did you mean \"{near}\"?"),
-        None => "give a reason, a check or a scenario file; `fak explain` lists the reasons".to_owned(),
+        None => "give a reason, a check, an act, a capability or a scenario file; `fak explain` lists the reasons, \
+                 `fak explain --checks` the checks"
+            .to_owned(),
     };
     Failure::Unknown { name: what.to_owned(), hint }
 }
@@ -99,10 +84,10 @@ fn reasons(output: &mut Output) -> Result<u8, Failure> {
     Ok(0)
 }
 
-fn checks(output: &mut Output) -> Result<u8, Failure> {
-    let sites = SITES.iter().copied().flatten();
+fn list_checks(output: &mut Output) -> Result<u8, Failure> {
+    let sites = checks();
     if output.json() {
-        output.json_of(&sites.map(site_json).collect::<Vec<_>>())?;
+        output.json_of(&sites.iter().map(site_json).collect::<Vec<_>>())?;
         return Ok(0);
     }
     for site in sites {
@@ -152,7 +137,8 @@ fn one_site(site: &SiteInfo, output: &mut Output) -> Result<u8, Failure> {
 
 /// Every rung's opinion of each act, at the moment before it is performed.
 fn scenario(path: &Path, args: &ExplainArgs, output: &mut Output) -> Result<u8, Failure> {
-    let scenario = Scenario::load(path, reach(args.allow_outside))?;
+    let scenario =
+        Scenario::load(path, reach(args.allow_outside)).map_err(|error| Failure::scenario(path, error))?;
     if let Some(number) = args.step.filter(|number| !(1..=scenario.len()).contains(number)) {
         let hint = format!("the scenario has steps 1 to {}", scenario.len());
         return Err(Failure::Unknown { name: format!("step {number}"), hint });
@@ -177,6 +163,9 @@ fn scenario(path: &Path, args: &ExplainArgs, output: &mut Output) -> Result<u8, 
             }
             None => output.text(format!("       {}", unexplained(step)))?,
         }
+        if let Some(hint) = &step.hint {
+            output.text(format!("       hint: {}", printable(hint)))?;
+        }
         if let Some(outcome) = step.reason.as_deref().and_then(merge::find) {
             output.text(format!("       the merge: {}\n         next: {}", outcome.means, outcome.next))?;
         }
@@ -186,7 +175,7 @@ fn scenario(path: &Path, args: &ExplainArgs, output: &mut Output) -> Result<u8, 
 
 /// Why no rung has an opinion of a step, and what is known of its refusal all the same.
 fn unexplained(step: &StepReport) -> String {
-    match step.site.as_deref().and_then(site) {
+    match step.site.as_deref().and_then(check) {
         Some(site) => format!("refuses: {} ({})\n       next: {}", site.refuses, site.clause, site.next),
         None if step.by.is_none() => "an act of the host: nothing to explain".to_owned(),
         None => "no rung has an opinion of it by itself: nothing to explain".to_owned(),

@@ -9,7 +9,10 @@ use std::{
 
 use fak_scenario::ScenarioError;
 
-use crate::output::Output;
+use crate::{
+    kind::{Kind, mistaken},
+    output::Output,
+};
 
 /// The exit status of something that could not be read.
 pub(crate) const UNREADABLE: u8 = 2;
@@ -39,9 +42,25 @@ impl Failure {
         Self::File { path: path.display().to_string(), problem: problem.to_string() }
     }
 
+    /// What is wrong with a file that a verb reads as one of this kind: if it is one of another, that.
+    pub(crate) fn of_kind(path: &Path, wanted: Kind, problem: impl ToString) -> Self {
+        match mistaken(path, wanted) {
+            Some(mistaken) => Self::file(path, mistaken),
+            None => Self::file(path, problem),
+        }
+    }
+
+    /// A scenario that cannot be read: if the file is something else, that.
+    pub(crate) fn scenario(path: &Path, error: ScenarioError) -> ScenarioError {
+        match mistaken(path, Kind::Scenario).filter(|_| error.path() == Some(path)) {
+            Some(problem) => ScenarioError::File { path: path.to_owned(), problem },
+            None => error,
+        }
+    }
+
     /// Says it, and ends with its status.
     pub(crate) fn report(self, output: &mut Output) -> ExitCode {
-        output.error(&format!("fak: {self}"));
+        output.complain(&self);
         ExitCode::from(match self {
             Self::Output(_) => 1,
             Self::Scenario(_) | Self::File { .. } | Self::Usage(_) | Self::Unknown { .. } => UNREADABLE,

@@ -13,6 +13,7 @@ use serde_json::json;
 use crate::{
     args::{JournalShowArgs, JournalVerb, JournalVerifyArgs},
     failure::{Failure, UNREADABLE, open},
+    kind::{Kind, mistaken},
     output::Output,
 };
 
@@ -84,6 +85,9 @@ fn verify_one(file: &Path, args: &JournalVerifyArgs, output: &mut Output) -> Res
         }
         Err(error @ JournalError::Read(StreamError::Io { .. })) => Err(Failure::file(file, error)),
         Err(error) => {
+            if let Some(mistaken) = mistaken(file, Kind::Journal) {
+                return Err(Failure::file(file, mistaken));
+            }
             if output.json() {
                 let file = file.display().to_string();
                 let json = json!({"file": file, "verifies": false, "entry": error.entry(), "fault": error.to_string()});
@@ -120,6 +124,9 @@ fn load(args: &JournalShowArgs, output: &mut Output) -> Result<u8, Failure> {
             return Err(Failure::file(&args.file, source));
         }
         Err(error) => {
+            if let Some(mistaken) = mistaken(&args.file, Kind::Journal) {
+                return Err(Failure::file(&args.file, mistaken));
+            }
             if output.json() {
                 output.json_of(&json!({"loads": false, "fault": error.to_string()}))?;
             } else {
@@ -148,14 +155,20 @@ fn load(args: &JournalShowArgs, output: &mut Output) -> Result<u8, Failure> {
 
 fn show(args: &JournalShowArgs, output: &mut Output) -> Result<u8, Failure> {
     let mut stream = Stream::new(open(&args.file)?, Limits::default());
-    entries(&mut stream, output).unwrap_or_else(|error| Err(Failure::file(&args.file, error)))
+    match entries(&mut stream, output) {
+        Ok(Ok(true)) => Ok(0),
+        Ok(Ok(false)) => Err(Failure::of_kind(&args.file, Kind::Journal, "missing member \"entries\"")),
+        Ok(Err(failure)) => Err(failure),
+        Err(error) => Err(Failure::of_kind(&args.file, Kind::Journal, error)),
+    }
 }
 
-/// A line per entry, as each is read: memory is one entry.
+/// A line per entry, as each is read: memory is one entry. Whether there are entries at all.
 fn entries(
     stream: &mut Stream<impl std::io::Read>,
     output: &mut Output,
-) -> Result<Result<u8, Failure>, StreamError> {
+) -> Result<Result<bool, Failure>, StreamError> {
+    let mut found = false;
     stream.begin_object()?;
     while let Some(name) = stream.next_member()? {
         if &*name != "entries" {
@@ -163,6 +176,7 @@ fn entries(
             continue;
         }
         stream.begin_array()?;
+        found = true;
         let mut number = 0;
         while stream.next_element()? {
             let captured = stream.capture()?;
@@ -174,7 +188,7 @@ fn entries(
             number += 1;
         }
     }
-    Ok(Ok(0))
+    Ok(Ok(found))
 }
 
 /// A text of an unchecked entry, made harmless for a terminal.

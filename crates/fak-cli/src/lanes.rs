@@ -7,6 +7,7 @@ use fak_comm::{CommError, Taxonomy, run_together};
 use crate::{
     args::{LanesCheckArgs, LanesVerb},
     failure::{Failure, read_text},
+    kind::Kind,
     output::Output,
 };
 
@@ -18,7 +19,7 @@ pub(crate) fn lanes(verb: &LanesVerb, output: &mut Output) -> Result<u8, Failure
 }
 
 fn table(path: &Path) -> Result<Taxonomy, Failure> {
-    read_text(path)?.parse().map_err(|error: CommError| Failure::file(path, error))
+    read_text(path)?.parse().map_err(|error: CommError| Failure::of_kind(path, Kind::LaneTable, error))
 }
 
 fn lint(path: &Path, output: &mut Output) -> Result<u8, Failure> {

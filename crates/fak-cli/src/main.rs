@@ -10,6 +10,7 @@ mod demo;
 mod explain;
 mod failure;
 mod journal;
+mod kind;
 mod lanes;
 mod merge;
 mod output;
@@ -18,6 +19,7 @@ mod policy;
 mod run;
 mod task;
 mod topo;
+mod word;
 
 use std::process::ExitCode;
 

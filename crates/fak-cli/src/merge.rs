@@ -56,6 +56,6 @@ pub(crate) fn find(name: &str) -> Option<&'static Outcome> {
 }
 
 /// Their names.
-pub(crate) fn names() -> impl Iterator<Item = &'static str> {
+pub(crate) fn names() -> impl Iterator<Item = &'static str> + Clone {
     OUTCOMES.iter().map(|outcome| outcome.reason.name())
 }

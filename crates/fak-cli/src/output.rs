@@ -60,6 +60,13 @@ impl Output {
         }
     }
 
+    /// Says what is wrong, a line for each thing.
+    pub(crate) fn complain(&mut self, problem: &impl ToString) {
+        for line in problem.to_string().lines() {
+            self.error(&format!("fak: {line}"));
+        }
+    }
+
     /// A bar over `steps` on a terminal, for runs that take their time; invisible elsewhere, in short runs, and where lines
     /// that are shown anyway tell how far it is.
     pub(crate) fn progress(&self, steps: usize, quiet: bool) -> ProgressBar {

@@ -9,6 +9,7 @@ use serde_json::json;
 use crate::{
     args::{PolicyLintArgs, PolicyTestArgs, PolicyVerb},
     failure::{Failure, read_text},
+    kind::{Kind, mistaken},
     output::Output,
     run::{Run, perform, reach},
 };
@@ -22,7 +23,10 @@ pub(crate) fn policy(verb: &PolicyVerb, output: &mut Output) -> Result<u8, Failu
 
 /// Reads a policy, whose format its name tells.
 pub(crate) fn load(path: &Path) -> Result<Policy, Failure> {
-    read_policy(path, &read_text(path)?).map_err(|error| Failure::Scenario(error.into()))
+    read_policy(path, &read_text(path)?).map_err(|error| match mistaken(path, Kind::Policy) {
+        Some(mistaken) => Failure::file(path, mistaken),
+        None => Failure::Scenario(error.into()),
+    })
 }
 
 fn lint(args: &PolicyLintArgs, output: &mut Output) -> Result<u8, Failure> {
@@ -48,5 +52,5 @@ fn lint(args: &PolicyLintArgs, output: &mut Output) -> Result<u8, Failure> {
 fn test(args: &PolicyTestArgs, output: &mut Output) -> Result<u8, Failure> {
     let how = Performance::default().policy(load(&args.file)?);
     let reach = reach(args.allow_outside);
-    perform(&Run { paths: &args.paths, reach, how, quiet: args.quiet }, output)
+    perform(&Run { paths: &args.paths, reach, how, quiet: args.quiet, next: false }, output)
 }

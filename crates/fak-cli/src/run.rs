@@ -12,6 +12,8 @@ pub(crate) struct Run<'a> {
     pub(crate) reach: Reach,
     pub(crate) how: Performance,
     pub(crate) quiet: bool,
+    /// Whether to say at the end how to go on.
+    pub(crate) next: bool,
 }
 
 pub(crate) fn run(args: &RunArgs, output: &mut Output) -> Result<u8, Failure> {
@@ -20,11 +22,7 @@ pub(crate) fn run(args: &RunArgs, output: &mut Output) -> Result<u8, Failure> {
         None => Performance::default(),
     };
     let reach = reach(args.allow_outside);
-    let status = perform(&Run { paths: &args.paths, reach, how, quiet: args.quiet }, output)?;
-    if status == 1 && !output.json() {
-        output.error("fak: to ask why an act was decided so: fak explain FILE --step N");
-    }
-    Ok(status)
+    perform(&Run { paths: &args.paths, reach, how, quiet: args.quiet, next: true }, output)
 }
 
 /// The reach that `--allow-outside` stands for.
@@ -36,6 +34,7 @@ pub(crate) fn perform(run: &Run<'_>, output: &mut Output) -> Result<u8, Failure>
     let mut summary = Summary::default();
     let (mut reports, mut errors) = (Vec::new(), Vec::new());
     let mut paths = Vec::new();
+    let mut ask = None;
     for path in run.paths {
         match find(path) {
             Ok(found) => paths.extend(found),
@@ -49,12 +48,17 @@ pub(crate) fn perform(run: &Run<'_>, output: &mut Output) -> Result<u8, Failure>
         match performed {
             Ok(report) => {
                 summary.add(&report);
+                if let (None, Some(step)) = (&ask, report.first_failed()) {
+                    ask = Some(format!("fak explain {} --step {}", path.display(), step.number));
+                }
                 show(&report, run.quiet, output)?;
                 if output.json() {
                     reports.push(report);
                 }
             }
-            Err(error) => unreadable(error, &mut summary, &mut errors, output),
+            Err(error) => {
+                unreadable(Failure::scenario(&path, error), &mut summary, &mut errors, output);
+            }
         }
         bar.inc(1);
     }
@@ -63,6 +67,9 @@ pub(crate) fn perform(run: &Run<'_>, output: &mut Output) -> Result<u8, Failure>
         output.text(RunReport::new(summary, &reports, &errors).to_json())?;
     } else {
         output.text(summary.to_string())?;
+        if let Some(ask) = ask.filter(|_| run.next) {
+            output.error(&format!("fak: to ask why that act was decided so: {ask}"));
+        }
     }
     Ok(summary.exit_status())
 }
@@ -75,7 +82,7 @@ fn unreadable(
 ) {
     summary.unreadable += 1;
     if !output.json() {
-        output.error(&format!("fak: {error}"));
+        output.complain(&error);
     }
     errors.push(error);
 }

@@ -20,8 +20,8 @@ use serde_json::{Value, json};
 
 use crate::{
     args::{BaseArg, TaskApplyArgs, TaskNewArgs, TaskVerb, TaskViewArgs, WhoArgs},
-    explain::site,
     failure::{Failure, open, read},
+    kind::Kind,
     merge,
     output::Output,
 };
@@ -51,7 +51,8 @@ impl Desk {
             tenant: who.store_tenant.clone().or_else(|| who.tenant.clone()),
         };
         let (store, kernel) = built(domain).map_err(|problem| Failure::file(journal, problem))?;
-        let task = store.load(open(journal)?).map_err(|error| Failure::file(journal, error))?;
+        let task =
+            store.load(open(journal)?).map_err(|error| Failure::of_kind(journal, Kind::Journal, error))?;
         let spec = PrincipalSpec {
             kind: if who.human { PrincipalKind::Human } else { PrincipalKind::Agent },
             fleet: who.fleet.clone(),
@@ -76,7 +77,8 @@ fn new(args: &TaskNewArgs, output: &mut Output) -> Result<u8, Failure> {
     let text = spelled_out(&args.record)?;
     let (store, _kernel) =
         built(Domain::default()).map_err(|problem| Failure::file(&args.record, problem))?;
-    let rev = store.create_json(&text).map_err(|error| Failure::file(&args.record, error))?;
+    let rev =
+        store.create_json(&text).map_err(|error| Failure::of_kind(&args.record, Kind::Record, error))?;
     let Some(task) = store.tasks().into_iter().next() else {
         return Err(Failure::file(&args.record, "no record was made of it"));
     };
@@ -102,7 +104,7 @@ fn apply(args: &TaskApplyArgs, output: &mut Output) -> Result<u8, Failure> {
     let mut patch = Patch::parse(&text, &Limits::default()).map_err(|error| match error.path() {
         // "@current" and "@0" are for scenarios.
         "/base_rev" => Failure::file(&args.patch, format!("{error}; \"\" will do if --base is given")),
-        _ => Failure::file(&args.patch, error),
+        _ => Failure::of_kind(&args.patch, Kind::Patch, error),
     })?;
     if let Some(base) = args.base {
         let found = match base {
@@ -158,7 +160,7 @@ fn refused(verdict: &Verdict, output: &mut Output) -> Result<u8, Failure> {
     } else {
         output.text(verdict.to_string())?;
         let check = verdict.refusal().map(|refusal| refusal.site.to_string());
-        if let Some(site) = check.as_deref().and_then(site) {
+        if let Some(site) = check.as_deref().and_then(fak_scenario::check) {
             output
                 .text(format!("  refuses: {} ({})\n  next:    {}", site.refuses, site.clause, site.next))?;
             if site.check == "sharedtask/domain" {

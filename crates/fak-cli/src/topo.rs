@@ -6,6 +6,7 @@ use serde_json::json;
 use crate::{
     args::{TopoFormat, TopoVerb},
     failure::{Failure, read},
+    kind::Kind,
     output::Output,
 };
 
@@ -14,10 +15,11 @@ pub(crate) fn topo(verb: &TopoVerb, output: &mut Output) -> Result<u8, Failure> 
     let text = read(&args.file)?;
     let topology = Topology::from_json(&text).map_err(|error| {
         // A scenario has a topology in it, so it is often given instead of one.
-        let scenario = String::from_utf8_lossy(&text).contains("\"fak.scenario.v1\"");
-        let hint =
-            if scenario { "; this is a scenario: put its \"topology\" into a file of its own" } else { "" };
-        Failure::file(&args.file, format!("{error}{hint}"))
+        if String::from_utf8_lossy(&text).contains("\"fak.scenario.v1\"") {
+            let hint = "this is a scenario: put its \"topology\" into a file of its own";
+            return Failure::file(&args.file, format!("{error}; {hint}"));
+        }
+        Failure::of_kind(&args.file, Kind::Topology, error)
     })?;
     let picture = match args.format {
         TopoFormat::Dot => topology.to_dot(),

@@ -63,6 +63,14 @@ pub enum ScenarioError {
         /// What is wrong and where.
         problem: String,
     },
+    /// Several things are wrong with the file, in the order they stand in it.
+    #[error("{}{}", lines(.errors), besides(*.more))]
+    Several {
+        /// The first of them; none is of this variant.
+        errors: Vec<ScenarioError>,
+        /// How many there are besides.
+        more: usize,
+    },
     /// The policy cannot be read.
     #[error(transparent)]
     Policy(#[from] fak_adjudicate::PolicyError),
@@ -85,8 +93,18 @@ impl ScenarioError {
     pub fn place(&self) -> Option<&Place> {
         match self {
             Self::Outside { place, .. } | Self::Invalid { place, .. } => Some(place),
+            Self::Several { errors, .. } => errors.first()?.place(),
             _ => None,
         }
+    }
+
+    /// Each thing that is wrong, by itself: the error, or those it is made of.
+    pub fn each(&self) -> impl Iterator<Item = &Self> {
+        match self {
+            Self::Several { errors, .. } => errors.as_slice(),
+            one => std::slice::from_ref(one),
+        }
+        .iter()
     }
 
     /// The file or folder it is about.
@@ -100,6 +118,7 @@ impl ScenarioError {
             | Self::File { path, .. } => Some(path),
             Self::Policy(error) => Some(Path::new(error.file())),
             Self::Outside { place, .. } | Self::Invalid { place, .. } => Some(&place.path),
+            Self::Several { errors, .. } => errors.first()?.path(),
             Self::Audit(_) => None,
         }
     }
@@ -145,7 +164,7 @@ pub enum Problem {
         known: Vec<String>,
     },
     /// A name that stands for nothing.
-    #[error("unknown {what} {name:?}{}", suggest(.name, .nearest.as_deref(), .known))]
+    #[error("unknown {what} {name:?}{}{}", suggest(.name, .nearest.as_deref(), .known), told(.what, .nearest.is_some()))]
     UnknownName {
         /// What kind of name.
         what: &'static str,
@@ -177,6 +196,16 @@ impl fmt::Display for Place {
     }
 }
 
+/// Errors, a line each.
+fn lines(errors: &[ScenarioError]) -> String {
+    errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
+}
+
+/// What is not shown of many.
+fn besides(count: usize) -> String {
+    if count == 0 { String::new() } else { format!("\nand {count} more: mend these first") }
+}
+
 /// The nearest known name, or the known names if none is near.
 fn suggest(name: &str, nearest: Option<&str>, known: &[String]) -> String {
     match nearest {
@@ -188,6 +217,15 @@ fn suggest(name: &str, nearest: Option<&str>, known: &[String]) -> String {
             known.sort_by_key(|other| Reverse(alike(other)));
             lists(&known)
         }
+    }
+}
+
+/// Where all names of a kind are told with what they mean.
+fn told(what: &str, near: bool) -> &'static str {
+    match what {
+        "reason" if !near => "; `fak explain` says what each means",
+        "check" if !near => "; `fak explain --checks` lists them all",
+        _ => "",
     }
 }
 

@@ -8,6 +8,8 @@ use serde_json::Value;
 pub(crate) enum Answer {
     /// A word or an exact text.
     Text(String),
+    /// A check, or one of its instances.
+    Check(String),
     /// A text to be found inside the answer.
     Contains(String),
     /// A whole number.
@@ -23,11 +25,14 @@ pub(crate) enum Answer {
 /// What a step expects: nothing said, or a list of members.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Expectations {
-    /// No `expect`: the act must be allowed, and a patch accepted.
-    Success,
+    /// No `expect`: the act must be allowed, and a patch accepted. With the verdict's word for that.
+    Success(&'static str),
     /// The members of `expect`, as written.
     Members(Vec<(&'static str, Answer)>),
 }
+
+/// How a mismatch says that an act could not be tried at all: its member, and what was expected of it.
+pub(crate) const TRIED: (&str, &str) = ("act", "to be tried");
 
 /// A member that was expected otherwise.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
@@ -45,6 +50,11 @@ pub struct Mismatch {
 pub(crate) struct Answers(Vec<(&'static str, Answer)>);
 
 impl Answers {
+    /// Forgets an answer that its act does not give.
+    pub(crate) fn unset(&mut self, member: &str) {
+        self.0.retain(|(name, _)| *name != member);
+    }
+
     /// Notes an answer; a later one of the same member replaces it.
     pub(crate) fn set(&mut self, member: &'static str, answer: impl Into<Answer>) {
         let answer = answer.into();
@@ -70,7 +80,7 @@ impl Answers {
     /// What of `expected` these answers do not meet.
     pub(crate) fn mismatches(&self, expected: &Expectations) -> Vec<Mismatch> {
         match expected {
-            Expectations::Success => self.unsuccessful().into_iter().collect(),
+            Expectations::Success(word) => self.unsuccessful(word).into_iter().collect(),
             Expectations::Members(members) => members
                 .iter()
                 .filter_map(|(member, want)| {
@@ -86,26 +96,22 @@ impl Answers {
     }
 
     /// Without `expect`: every verdict must be one of success, `ok` true and no error.
-    fn unsuccessful(&self) -> Option<Mismatch> {
-        let word = |member: &'static str, good: &'static [&'static str]| {
+    fn unsuccessful(&self, success: &str) -> Option<Mismatch> {
+        let word = |member: &'static str, success: &str| {
             let got = self.text(member)?;
-            (!good.contains(&got)).then(|| Mismatch {
+            (!["allow", "transform", "accepted"].contains(&got)).then(|| Mismatch {
                 member: member.to_owned(),
-                expected: unstated(if self.of("act").is_some() && member == "verdict" {
-                    "accepted"
-                } else {
-                    "allowed"
-                }),
+                expected: unstated(&format!("\"{success}\"")),
                 got: format!("\"{got}\""),
             })
         };
-        word("act", &["allow"])
-            .or_else(|| word("verdict", &["allow", "transform", "accepted"]))
+        word("verdict", success)
+            .or_else(|| word("act", "allow"))
             .or_else(|| {
                 ["error", "conflict"].into_iter().find_map(|member| {
                     Some(Mismatch {
                         member: member.to_owned(),
-                        expected: unstated("none"),
+                        expected: unstated("to be absent"),
                         got: self.of(member)?.to_string(),
                     })
                 })
@@ -122,7 +128,18 @@ impl Answers {
 
 /// What a step without `expect` needs, as it follows the member in a sentence.
 fn unstated(need: &str) -> String {
-    format!("to be {need}, as the step has no \"expect\"")
+    format!("{need}, as the step has no \"expect\"")
+}
+
+impl std::fmt::Display for Mismatch {
+    /// In a sentence, without the place.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { member, expected, got } = self;
+        if (&**member, &**expected) == TRIED {
+            return write!(f, "could not be tried: {got}");
+        }
+        write!(f, "expected {member} {expected}, got {got}")
+    }
 }
 
 impl Answer {
@@ -130,6 +147,9 @@ impl Answer {
     pub(crate) fn met_by(&self, got: &Self) -> bool {
         match (self, got) {
             (Self::Contains(part), Self::Text(text) | Self::Contains(text)) => text.contains(part),
+            (Self::Check(want), Self::Text(got)) => {
+                got == want || got.strip_prefix(&**want).is_some_and(|rest| rest.starts_with('#'))
+            }
             // `true` for something that has members: it is there.
             (Self::Json(Value::Bool(true)), Self::Json(Value::Object(_))) => true,
             (Self::Json(want), got) => covers(want, &got.to_json()),
@@ -140,7 +160,7 @@ impl Answer {
     /// As JSON, for reports.
     pub(crate) fn to_json(&self) -> Value {
         match self {
-            Self::Text(text) | Self::Contains(text) => Value::from(text.as_str()),
+            Self::Text(text) | Self::Check(text) | Self::Contains(text) => Value::from(text.as_str()),
             Self::Count(count) => Value::from(*count),
             Self::Flag(flag) => Value::from(*flag),
             Self::List(list) => Value::from(list.clone()),
@@ -251,7 +271,7 @@ mod tests {
 
     #[test]
     fn without_expect_an_act_must_succeed() {
-        let success = Expectations::Success;
+        let success = Expectations::Success("allow");
         assert!(answers(vec![("verdict", "allow".into())]).mismatches(&success).is_empty());
         assert!(answers(vec![("count", 3_u64.into())]).mismatches(&success).is_empty());
         for bad in [
@@ -267,9 +287,13 @@ mod tests {
             assert!(wrong[0].expected.contains("the step has no \"expect\""), "{wrong:?}");
         }
         let needs = |list| answers(list).mismatches(&success)[0].expected.clone();
-        assert!(needs(vec![("verdict", "deny".into())]).starts_with("to be allowed"));
+        assert!(needs(vec![("verdict", "deny".into())]).starts_with("\"allow\""));
         let merge = vec![("act", "allow".into()), ("verdict", "conflict".into())];
-        assert!(needs(merge).starts_with("to be accepted"));
+        let merged = answers(merge).mismatches(&Expectations::Success("accepted"));
+        assert_eq!(
+            merged[0].to_string(),
+            "expected verdict \"accepted\", as the step has no \"expect\", got \"conflict\""
+        );
     }
 
     #[test]

@@ -6,6 +6,7 @@
 //! is performed as its agent's handle, never by any other way in.
 
 mod act;
+mod checks;
 mod error;
 mod expect;
 mod load;
@@ -16,8 +17,11 @@ mod perform;
 mod readmes;
 mod render;
 mod report;
+mod words;
 
 pub use self::{
+    act::{ActInfo, acts},
+    checks::{RUNGS, check, checks},
     error::{Place, Problem, ScenarioError},
     expect::Mismatch,
     load::{FILE_LIMIT, Reach, find, read, read_policy},
@@ -26,4 +30,5 @@ pub use self::{
     perform::{Explaining, Performance},
     render::{RunReport, Style, counted, printable},
     report::{Report, StepReport, Summary},
+    words::meant,
 };

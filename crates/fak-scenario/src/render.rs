@@ -50,12 +50,10 @@ impl Report {
         for step in &self.steps {
             // Writing to a String cannot fail.
             let _ = writeln!(out, "{}", step.to_text(style));
-            for wrong in &step.mismatches {
-                let text = format!(
-                    "{}: step {} (line {}): expected {} {}, got {}",
-                    self.file, step.number, step.line, wrong.member, wrong.expected, wrong.got
-                );
-                let _ = writeln!(out, "     {} {}", style.paint(Tone::Bad, "FAIL"), printable(&text));
+            for line in
+                step.faults(&format!("{}: step {} (line {}): ", self.file, step.number, step.line), style)
+            {
+                let _ = writeln!(out, "     {line}");
             }
         }
         out
@@ -63,6 +61,25 @@ impl Report {
 }
 
 impl StepReport {
+    /// A line for each expectation that did not hold, each with where it is before it, and what to look at. What may only follow
+    /// from an earlier failure says so.
+    #[must_use]
+    pub fn faults(&self, place: &str, style: Style) -> Vec<String> {
+        let follows = self
+            .follows
+            .map_or_else(String::new, |first| format!(" (perhaps only because step {first} failed)"));
+        let mark = style.paint(if self.follows.is_some() { Tone::Faint } else { Tone::Bad }, "FAIL");
+        let mut lines: Vec<String> = self
+            .mismatches
+            .iter()
+            .map(|wrong| format!("{mark} {}", printable(&format!("{place}{wrong}{follows}"))))
+            .collect();
+        if !lines.is_empty() {
+            lines.extend(self.hint.as_deref().map(|hint| format!("hint: {}", printable(hint))));
+        }
+        lines
+    }
+
     /// One line: act, agent, address, verdict, reason, rung.
     #[must_use]
     pub fn to_text(&self, style: Style) -> String {
@@ -120,10 +137,19 @@ pub fn counted(count: impl fmt::Display, one: &str, many: &str) -> String {
 
 impl fmt::Display for Summary {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { held, failed, unreadable, acts } = self;
-        let scenarios = counted(held + failed + unreadable, "scenario", "scenarios");
-        write!(f, "{scenarios}, {}: ", counted(acts, "act", "acts"))?;
-        write!(f, "{held} held, {failed} failed, {unreadable} unreadable")
+        let Self { held, failed, unreadable, acts } = *self;
+        let all = held + failed + unreadable;
+        write!(f, "{} ({}): ", counted(all, "scenario", "scenarios"), counted(acts, "act", "acts"))?;
+        if held == all {
+            return f.write_str(if all == 1 { "passed" } else { "all passed" });
+        }
+        let parts = [(held, "passed"), (failed, "failed"), (unreadable, "could not be read")];
+        let parts: Vec<String> = parts
+            .iter()
+            .filter(|(count, _)| *count > 0)
+            .map(|(count, what)| if all == 1 { (*what).to_owned() } else { format!("{count} {what}") })
+            .collect();
+        f.write_str(&parts.join(", "))
     }
 }
 
@@ -161,7 +187,7 @@ impl<'r> RunReport<'r> {
             schema: "fak.run-report.v1",
             summary,
             scenarios,
-            errors: errors.iter().map(FileError::of).collect(),
+            errors: errors.iter().flat_map(ScenarioError::each).map(FileError::of).collect(),
         }
     }
 
@@ -215,6 +241,8 @@ mod tests {
                     site: Some("a2achan/private".into()),
                     note: None,
                     explanation: None,
+                    hint: Some("is one of them misspelt?".into()),
+                    follows: None,
                     mismatches: vec![Mismatch {
                         member: "verdict".into(),
                         expected: "\"allow\"".into(),
@@ -233,6 +261,8 @@ mod tests {
                     site: None,
                     note: None,
                     explanation: None,
+                    hint: None,
+                    follows: None,
                     mismatches: vec![],
                 },
             ],
@@ -245,6 +275,7 @@ mod tests {
             a private body cannot cross agents  a.json
                1 send               alpha      in_kernel:"work"         deny TRUST_VIOLATION by a2achan/gate at a2achan/private
                  FAIL a.json: step 1 (line 8): expected verdict "allow", got "deny"
+                 hint: is one of them misspelt?
                2 tick               (host)     -                        done
         "#]]
         .assert_eq(&report().to_text(Style::Plain));
@@ -276,7 +307,7 @@ mod tests {
         let json: serde_json::Value = serde_json::from_str(&json).unwrap();
         assert_eq!(json["failed"], 1);
         assert_eq!(json["scenarios"][0]["steps"][0]["mismatches"][0]["got"], "\"deny\"");
-        assert_eq!(summary.to_string(), "1 scenario, 2 acts: 0 held, 1 failed, 0 unreadable");
+        assert_eq!(summary.to_string(), "1 scenario (2 acts): failed");
         assert_eq!(summary.exit_status(), 1);
     }
 }

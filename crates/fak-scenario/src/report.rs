@@ -47,9 +47,15 @@ pub struct StepReport {
     /// Every rung's opinion before it was performed, if that was asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub explanation: Option<String>,
+    /// What whoever wrote the scenario should look at, if it was explained or answered otherwise than expected.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hint: Option<String>,
     /// The expectations that did not hold.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub mismatches: Vec<Mismatch>,
+    /// An earlier step that failed and has to do with the same names or place: this one may have failed only because of it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub follows: Option<usize>,
 }
 
 /// The sum of a run over many files.
@@ -70,6 +76,12 @@ impl Report {
     #[must_use]
     pub fn held(&self) -> bool {
         self.steps.iter().all(|step| step.mismatches.is_empty())
+    }
+
+    /// The first step with an expectation that did not hold.
+    #[must_use]
+    pub fn first_failed(&self) -> Option<&StepReport> {
+        self.steps.iter().find(|step| !step.mismatches.is_empty())
     }
 }
 

@@ -17,7 +17,7 @@ use crate::delivery::Delivery;
 use crate::driver::act_only_key;
 use crate::endpoint::Endpoint;
 use crate::entry::Entry;
-use crate::mailbox::{Found, Mailbox, Offer, Seek};
+use crate::mailbox::{Fate, Found, Mailbox, Offer, Seek};
 use crate::message::Message;
 use crate::recv::Incoming;
 use crate::send::{refusal, refusal_of};
@@ -346,13 +346,20 @@ impl Endpoint {
         if let Some(inbox) = &inbox {
             let seek =
                 Seek { reader: self.me(), now: None, after: 0, ask: false, returns: None, lease: None };
-            if let Found::Entry(entry, _) = inbox.take_next(seq, &seek)
-                && let Some(by) = self.screen(&call, &entry)
-            {
-                inbox.retally(|tally| (tally.received, tally.held) = (tally.received - 1, tally.held + 1));
-                let verdict = permit.hold(by, entry.seq);
-                let notice = self.hold(entry, call.target(), verdict);
-                return Observation { verdict: notice.verdict, acked: false, reflected: false, ack: None };
+            if let Found::Entry(entry, _) = inbox.take_next(seq, &seek) {
+                let held_by = self.screen(&call, &entry);
+                let fate = if held_by.is_some() { Fate::Held } else { Fate::Received };
+                self.core().settle(inbox, &entry, fate);
+                if let Some(by) = held_by {
+                    let verdict = permit.hold(by, entry.seq);
+                    let notice = self.hold(entry, call.target(), verdict);
+                    return Observation {
+                        verdict: notice.verdict,
+                        acked: false,
+                        reflected: false,
+                        ack: None,
+                    };
+                }
             }
         }
         let (acked, reflected) = (ack.acked, ack.is_reflected());

@@ -77,17 +77,16 @@ impl<L: Locks> Mailbox<L> {
         purge
     }
 
-    /// A lease whose screening held it after all: it is neither queued nor received.
-    pub(crate) fn drop_lease(&self, token: u64) -> Wakes {
+    /// A lease whose screening held it after all: it is neither queued nor received. `None` if it was
+    /// over.
+    pub(crate) fn drop_lease(&self, token: u64) -> Option<Wakes> {
         let mut wakes = Wakes::new();
         let mut out = self.output.lock.lock();
-        if let Some(at) = out.leased_at(token) {
-            let leased = out.leased.swap_remove(at);
-            leased.entry.route.leave(leased.entry.body.len());
-            out.tally.held += 1;
-            self.add_gone(&mut out, 1, &mut wakes);
-        }
-        wakes
+        let leased = out.leased_at(token).map(|at| out.leased.swap_remove(at))?;
+        leased.entry.route.leave(leased.entry.body.len());
+        out.tally.held += 1;
+        self.add_gone(&mut out, 1, &mut wakes);
+        Some(wakes)
     }
 
     /// A lease that the act it belongs to could not keep: back, without counting against it.
@@ -136,8 +135,11 @@ impl<L: Locks> Mailbox<L> {
     fn return_to_place(&self, out: &mut Output, leased: Leased, purge: &mut Purge) {
         let Leased { terms, mut entry, holder, .. } = leased;
         let extra = entry.extra.get_or_insert_with(|| Box::new(Extra::default()));
-        purge.unleased.extend(extra.answer.clone().map(|answer| (answer, holder)));
         extra.returns = extra.returns.saturating_add(1);
+        if let Some(answer) = &extra.answer {
+            answer.went_back(extra.returns);
+            purge.unleased.push((answer.clone(), holder));
+        }
         if extra.returns > terms.redeliveries {
             entry.route.leave(entry.body.len());
             out.tally.dead += 1;

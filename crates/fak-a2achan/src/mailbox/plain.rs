@@ -15,11 +15,22 @@ use super::{Input, Mailbox, Output, WaitState};
 use crate::entry::Entry;
 use crate::sync::{Lock as _, Locks};
 
+/// When a message that is taken keeps its slot.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Try {
+    /// Where it is a request: it may turn out that this receiver is not to have it (§4.7).
+    Requests,
+    /// Always: the act may still be refused.
+    All,
+}
+
 /// What a first glance finds.
 #[derive(Debug)]
 pub(crate) enum Quick {
     /// The oldest message, and who waits for the room it leaves.
     Entry(Entry, Option<Waker>),
+    /// The oldest message, which keeps its slot until the act is settled.
+    Trial(Entry),
     /// Nothing is queued; a receiver that would wait is on the list.
     Empty,
     /// A closer look is needed.
@@ -29,16 +40,13 @@ pub(crate) enum Quick {
 impl<L: Locks> Mailbox<L> {
     /// A glance at the senders' side alone.
     #[inline(always)]
-    fn glance(&self, input: &mut Input, reader: &Arc<Principal>) -> Quick {
+    fn glance(&self, input: &mut Input, reader: &Arc<Principal>, tries: Try) -> Quick {
         // Looked at again: under the lock it is no hint.
         if self.is_ahead() || input.crowded || input.end.is_some() || input.is_others(reader) {
             return Quick::Look;
         }
         match &input.single {
-            Some(entry) if entry.is_plain_for(reader) => match input.take_single() {
-                Some(entry) => Quick::Entry(entry, None),
-                None => Quick::Look,
-            },
+            Some(entry) if entry.is_plain_for(reader) => input.take_single(tries),
             None if input.queue.is_empty() => Quick::Empty,
             _ => Quick::Look,
         }
@@ -51,9 +59,9 @@ impl<L: Locks> Mailbox<L> {
 
     /// The oldest message, if it is plainly for the reader.
     #[inline]
-    pub(crate) fn pop(&self, reader: &Arc<Principal>) -> Quick {
+    pub(crate) fn pop(&self, reader: &Arc<Principal>, tries: Try) -> Quick {
         if !self.is_ahead() {
-            match self.glance(&mut self.input.lock(), reader) {
+            match self.glance(&mut self.input.lock(), reader, tries) {
                 Quick::Look => {}
                 found => return found,
             }
@@ -63,25 +71,31 @@ impl<L: Locks> Mailbox<L> {
             return Quick::Look;
         }
         if !out.queue.is_empty() {
-            return self.pop_front(&mut out, reader);
+            return self.pop_front(&mut out, reader, tries);
         }
         self.drain(&mut self.input.lock(), &mut out);
-        self.pop_front(&mut out, reader)
+        self.pop_front(&mut out, reader, tries)
     }
 
     /// As [`Self::pop`], for a receiver that will wait: with nothing there it is put on the list of
     /// those who wait, under the same lock.
     #[inline]
-    pub(crate) fn pop_or_wait(&self, reader: &Arc<Principal>, state: &mut WaitState, waker: &Waker) -> Quick {
+    pub(crate) fn pop_or_wait(
+        &self,
+        reader: &Arc<Principal>,
+        tries: Try,
+        state: &mut WaitState,
+        waker: &Waker,
+    ) -> Quick {
         if !self.is_ahead() {
             let mut input = self.input.lock();
-            match self.glance(&mut input, reader) {
+            match self.glance(&mut input, reader, tries) {
                 Quick::Look => {}
                 Quick::Empty => {
                     input.enlist(reader, state, waker);
                     return Quick::Empty;
                 }
-                found @ Quick::Entry(..) => return found,
+                found => return found,
             }
         }
         let mut out = self.output.lock.lock();
@@ -99,14 +113,17 @@ impl<L: Locks> Mailbox<L> {
             }
             self.drain(&mut input, &mut out);
         }
-        self.pop_front(&mut out, reader)
+        self.pop_front(&mut out, reader, tries)
     }
 
     #[inline]
-    fn pop_front(&self, out: &mut Output, reader: &Arc<Principal>) -> Quick {
+    fn pop_front(&self, out: &mut Output, reader: &Arc<Principal>, tries: Try) -> Quick {
         let Some(entry) = out.queue.pop_front_if(|entry| entry.is_plain_for(reader)) else {
             return Quick::Look;
         };
+        if tries.keep(&entry) {
+            return Quick::Trial(entry);
+        }
         entry.route.leave(entry.body.len());
         out.tally.received += 1;
         let gone = self.output.gone.load(Ordering::Relaxed);
@@ -117,12 +134,13 @@ impl<L: Locks> Mailbox<L> {
 
     /// As [`Self::pop`], for a receiver that waited: its wait is over if it gets something.
     #[inline]
-    pub(crate) fn pop_woken(&self, reader: &Arc<Principal>, state: &mut WaitState) -> Quick {
+    pub(crate) fn pop_woken(&self, reader: &Arc<Principal>, tries: Try, state: &mut WaitState) -> Quick {
         if !self.is_ahead()
-            && let Some(entry) = self.pop_woken_straight(reader, state)
+            && let Some(found) = self.pop_woken_straight(reader, tries, state)
         {
-            return Quick::Entry(entry, None);
+            return found;
         }
+        let _stale;
         let (found, passed) = {
             let mut out = self.output.lock.lock();
             let mut input = self.input.lock();
@@ -132,13 +150,14 @@ impl<L: Locks> Mailbox<L> {
             if out.queue.is_empty() {
                 self.drain(&mut input, &mut out);
             }
-            let Quick::Entry(entry, wake) = self.pop_front(&mut out, reader) else { return Quick::Look };
-            if let Some(id) = state.id.take() {
-                state.woken |= !input.unlist(id);
+            let found = self.pop_front(&mut out, reader, tries);
+            if matches!(found, Quick::Look) {
+                return found;
             }
+            _stale = input.unlist(state);
             let queued = !out.queue.is_empty() || !input.is_empty();
             let passed = if std::mem::take(&mut state.woken) && queued { input.pass_on() } else { None };
-            (Quick::Entry(entry, wake), passed)
+            (found, passed)
         };
         if let Some(waker) = passed {
             waker.wake();
@@ -148,7 +167,13 @@ impl<L: Locks> Mailbox<L> {
 
     /// The one message there is. Nothing is left that a wake-up would have to be passed on for.
     #[inline(always)]
-    fn pop_woken_straight(&self, reader: &Arc<Principal>, state: &mut WaitState) -> Option<Entry> {
+    fn pop_woken_straight(
+        &self,
+        reader: &Arc<Principal>,
+        tries: Try,
+        state: &mut WaitState,
+    ) -> Option<Quick> {
+        let _stale;
         let mut input = self.input.lock();
         if self.is_ahead() || input.crowded || !input.is_waited_at(reader, state) {
             return None;
@@ -156,24 +181,32 @@ impl<L: Locks> Mailbox<L> {
         if !input.single.as_ref()?.is_plain_for(reader) {
             return None;
         }
-        if let Some(id) = state.id.take()
-            && !input.waiters.is_empty()
-        {
-            input.unlist(id);
+        if !input.waiters.is_empty() {
+            _stale = input.unlist(state);
         }
-        state.woken = false;
-        input.take_single()
+        (state.id, state.woken) = (None, false);
+        Some(input.take_single(tries))
     }
 }
 
 impl Input {
     /// Takes the message that is the only one on this side, where nothing is before it.
     #[inline(always)]
-    fn take_single(&mut self) -> Option<Entry> {
-        let entry = self.single.take()?;
+    fn take_single(&mut self, tries: Try) -> Quick {
+        let Some(entry) = self.single.take() else { return Quick::Look };
+        if tries.keep(&entry) {
+            return Quick::Trial(entry);
+        }
         entry.route.unenter(entry.body.len());
         self.accepted -= 1;
         self.direct += 1;
-        Some(entry)
+        Quick::Entry(entry, None)
+    }
+}
+
+impl Try {
+    #[inline(always)]
+    fn keep(self, entry: &Entry) -> bool {
+        matches!(self, Self::All) || entry.is_request()
     }
 }

@@ -8,11 +8,10 @@ use std::task::Waker;
 use fak_abi::{Principal, Timestamp};
 
 use super::lease::Terms;
-use super::wait::SpaceWaiter;
+use super::wait::{SpaceWaiter, Waiter};
 use super::{Input, Mailbox, Output, Purge, WaitState, Wakes};
 use crate::delivery::End;
 use crate::entry::Entry;
-use crate::message::Cause;
 use crate::request::Return;
 use crate::sync::{Lock as _, Locks};
 
@@ -27,14 +26,14 @@ pub(crate) struct Seek<'a> {
     pub(crate) ask: bool,
     /// [`Sought::returns`] of the first look, where this one goes on from there.
     pub(crate) returns: Option<u64>,
-    /// Keep what is taken, until it is acknowledged.
+    /// Keep what is taken until it is acknowledged, and not only until the act is settled.
     pub(crate) lease: Option<&'a Terms>,
 }
 
 /// What a look finds.
 #[derive(Debug)]
 pub(crate) enum Found {
-    /// This; a leased one with its token.
+    /// This, on trial (0) or leased under this token.
     Entry(Entry, u64),
     /// This number from this sender: may it be handed over?
     Candidate(u64, Arc<Principal>),
@@ -63,6 +62,8 @@ pub(crate) struct Sought {
     /// See [`Purge::unleased`].
     pub(crate) unleased: Vec<(Return, Arc<Principal>)>,
     pub(crate) wakes: Wakes,
+    /// What the reader left when it waited before.
+    pub(super) stale: Option<Waiter>,
     /// How often something has been put back so far.
     pub(crate) returns: u64,
 }
@@ -71,7 +72,7 @@ impl Sought {
     pub(super) fn new() -> Self {
         let (expired, worn, bound) = (Vec::new(), Vec::new(), Vec::new());
         let (unleased, wakes) = (Vec::new(), Wakes::new());
-        Self { found: Found::Nothing, expired, worn, bound, unleased, wakes, returns: 0 }
+        Self { found: Found::Nothing, expired, worn, bound, unleased, wakes, stale: None, returns: 0 }
     }
 }
 
@@ -105,17 +106,11 @@ impl Output {
 }
 
 impl<L: Locks> Mailbox<L> {
-    fn take_at(&self, out: &mut Output, at: usize, seek: &Seek<'_>, wakes: &mut Wakes) -> Found {
+    fn take_at(out: &mut Output, at: usize, seek: &Seek<'_>) -> Found {
         let entry = if at == 0 { out.queue.pop_front() } else { out.queue.remove(at) };
         let Some(entry) = entry else { return Found::Nothing };
-        if let Some(terms) = seek.lease {
-            let token = out.lease(seek.reader, terms, entry.share());
-            return Found::Entry(entry, token);
-        }
-        entry.route.leave(entry.body.len());
-        out.tally.received += 1;
-        self.add_gone(out, 1, wakes);
-        Found::Entry(entry, 0)
+        let token = seek.lease.map_or(0, |terms| out.lease(seek.reader, terms, entry.share()));
+        Found::Entry(entry, token)
     }
 
     fn look(&self, out: &mut Output, seek: &Seek<'_>, others: &mut bool, sought: &mut Sought) -> bool {
@@ -128,7 +123,7 @@ impl<L: Locks> Mailbox<L> {
             self.add_gone(out, expired.len() as u64, &mut sought.wakes);
         }
         match hit {
-            Some(Hit::Take(at)) => sought.found = self.take_at(out, at, seek, &mut sought.wakes),
+            Some(Hit::Take(at)) => sought.found = Self::take_at(out, at, seek),
             Some(Hit::Ask(seq, from)) => sought.found = Found::Candidate(seq, from),
             None => return false,
         }
@@ -170,9 +165,7 @@ impl<L: Locks> Mailbox<L> {
             self.look(&mut out, seek, &mut others, &mut sought);
         }
         if let Some((state, waker)) = wait {
-            if let Some(id) = state.id.take() {
-                state.woken |= !input.unlist(id);
-            }
+            sought.stale = input.unlist(state);
             // A waiter ignores what is not for it; a receiver that has yet to wait is told at once.
             if matches!(sought.found, Found::Nothing) && (begun || !others) {
                 input.enlist(seek.reader, state, waker);
@@ -189,15 +182,15 @@ impl<L: Locks> Mailbox<L> {
     }
 
     /// Takes the message of that number, if it is still there.
-    pub(crate) fn take(&self, seq: u64, seek: &Seek<'_>) -> Sought {
-        let mut sought = Sought::new();
+    pub(crate) fn take(&self, seq: u64, seek: &Seek<'_>) -> Found {
         let mut out = self.output.lock.lock();
         if out.only.as_ref().is_some_and(|only| !Arc::ptr_eq(only, seek.reader)) {
-            sought.found = Found::NotYours;
-        } else if let Ok(at) = out.queue.binary_search_by_key(&seq, |entry| entry.seq) {
-            sought.found = self.take_at(&mut out, at, seek, &mut sought.wakes);
+            return Found::NotYours;
         }
-        sought
+        match out.queue.binary_search_by_key(&seq, |entry| entry.seq) {
+            Ok(at) => Self::take_at(&mut out, at, seek),
+            Err(_) => Found::Nothing,
+        }
     }
 
     /// Takes the message of that number, on whichever side it is.
@@ -206,30 +199,7 @@ impl<L: Locks> Mailbox<L> {
             let mut out = self.output.lock.lock();
             self.drain(&mut self.input.lock(), &mut out);
         }
-        let sought = self.take(seq, seek);
-        sought.wakes.into_iter().for_each(Waker::wake);
-        sought.found
-    }
-
-    /// A message that was taken goes back to its place, as if it had not been. Where that is not to be, it
-    /// comes back, and why.
-    pub(crate) fn put_back(&self, entry: Entry) -> (Purge, Cause) {
-        let mut purge = Purge::default();
-        let mut out = self.output.lock.lock();
-        let mut input = self.input.lock();
-        self.fold_direct(&mut input, &mut out);
-        out.tally.received = out.tally.received.saturating_sub(1);
-        if let Some(end) = input.end {
-            out.tally.dead += 1;
-            purge.entries.push(entry);
-            return (purge, Cause::End(end));
-        }
-        let gone = self.output.gone.load(Ordering::Relaxed).saturating_sub(1);
-        self.output.gone.store(gone, Ordering::Release);
-        input.gone_seen = gone;
-        entry.route.back(entry.body.len());
-        self.reinsert(&mut input, &mut out, entry, &mut purge);
-        (purge, Cause::Bind)
+        self.take(seq, seek)
     }
 }
 

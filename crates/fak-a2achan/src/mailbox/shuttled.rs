@@ -49,9 +49,14 @@ impl World {
         Ok(seq)
     }
 
+    fn received(&self, entry: Entry) -> Found {
+        self.mailbox.settle(&entry, Fate::Received).wakes.into_iter().for_each(Waker::wake);
+        Found::Entry(entry, 0)
+    }
+
     fn recv(self: &Arc<Self>, reader: &Arc<Account>) -> Recv {
         let (world, reader) = (Arc::clone(self), Arc::clone(reader.principal()));
-        Recv { world, reader, state: WaitState::default(), linked: |_| true }
+        Recv { world, reader, state: WaitState::default(), linked: |_| true, tries: Try::Requests }
     }
 }
 
@@ -61,23 +66,25 @@ struct Recv {
     reader: Arc<Principal>,
     state: WaitState,
     linked: fn(&Principal) -> bool,
+    tries: Try,
 }
 
 impl Recv {
     fn look(&mut self, cx: &Context<'_>) -> Found {
-        let Self { world, reader, state, linked } = self;
+        let Self { world, reader, state, linked, tries } = self;
         let mailbox = &world.mailbox;
         let ask = !linked(reader);
         let quick = match state.is_begun() {
             _ if ask => Quick::Look,
-            true => mailbox.pop_woken(reader, state),
-            false => mailbox.pop_or_wait(reader, state, cx.waker()),
+            true => mailbox.pop_woken(reader, *tries, state),
+            false => mailbox.pop_or_wait(reader, *tries, state, cx.waker()),
         };
         match quick {
             Quick::Entry(entry, wake) => {
                 wake.into_iter().for_each(Waker::wake);
                 return Found::Entry(entry, 0);
             }
+            Quick::Trial(entry) => return world.received(entry),
             Quick::Empty => return Found::Nothing,
             Quick::Look => {}
         }
@@ -92,6 +99,7 @@ impl Recv {
                     seek.returns.get_or_insert(sought.returns);
                 }
                 Found::Again => (seek.after, seek.returns) = (0, None),
+                Found::Entry(entry, _) => return world.received(entry),
                 found => return found,
             }
         }
@@ -350,6 +358,73 @@ fn a_lease_given_back_wakes_a_waiter() {
         assert!(block_on(waiting).unwrap().is_some());
         leasing.join().unwrap();
         assert_eq!(world.mailbox.tally().queued, 0);
+    });
+}
+
+/// §4.4, §4.10: what is put back finds its slot as it left it, and whoever waits is told.
+#[test]
+fn a_trial_keeps_its_slot() {
+    check(|| {
+        let world = World::new(1);
+        let (fickle, other, sender) =
+            (world.account("a", "f", 1), world.account("b", "f", 2), world.account("s", "f", 3));
+        let first = world.send(&sender).unwrap();
+        let trying = {
+            let world = Arc::clone(&world);
+            thread::spawn(move || {
+                let Quick::Trial(entry) = world.mailbox.pop(fickle.principal(), Try::All) else { return };
+                thread::yield_now();
+                assert_eq!(world.mailbox.tally().queued, 1);
+                world.mailbox.put_back(entry).unwrap().wake();
+            })
+        };
+        let sending = {
+            let (world, sender) = (Arc::clone(&world), Arc::clone(&sender));
+            thread::spawn(move || assert_eq!(world.send(&sender), Err(Block::Full)))
+        };
+        trying.join().unwrap();
+        sending.join().unwrap();
+        // Whoever is waiting by now gets it, and then there is room.
+        let mut recv = world.recv(&other);
+        recv.tries = Try::All;
+        assert_eq!(block_on(recv), Some(first));
+        assert!(world.send(&sender).is_ok());
+    });
+}
+
+/// A waiter is told of what is put back; two that try for real get a message each, once.
+#[test]
+fn receivers_on_trial_get_each_message_once() {
+    check(|| {
+        let world = World::new(1);
+        let readers = [1, 2].map(|n| {
+            let mut recv = world.recv(&world.account("r", "f", n));
+            recv.tries = Try::All;
+            spawn(recv)
+        });
+        let fickle = {
+            let (world, fickle) = (Arc::clone(&world), world.account("a", "f", 4));
+            thread::spawn(move || {
+                if let Quick::Trial(entry) = world.mailbox.pop(fickle.principal(), Try::All) {
+                    thread::yield_now();
+                    world.mailbox.put_back(entry).unwrap().wake();
+                }
+            })
+        };
+        let sending = {
+            let (world, sender) = (Arc::clone(&world), world.account("s", "f", 3));
+            spawn(async move {
+                for _ in 0..2 {
+                    send_wait(&world, &sender).await;
+                }
+            })
+        };
+        let got: BTreeSet<_> = readers.into_iter().filter_map(|reader| block_on(reader).unwrap()).collect();
+        block_on(sending).unwrap();
+        fickle.join().unwrap();
+        assert_eq!(got.len(), 2);
+        let tally = world.mailbox.tally();
+        assert_eq!((tally.sent, tally.received, tally.queued), (2, 2, 0));
     });
 }
 

@@ -4,8 +4,12 @@
 //! the wake-up up (it may not take what came, somebody was faster, its future was dropped) passes
 //! it on to a waiter that has not seen that arrival. Each waiter sees each arrival at most once,
 //! so this ends.
+//!
+//! A waker is called and dropped without a lock: the last one of a task may drop that task's future,
+//! which leaves its place here.
 
 use std::collections::VecDeque;
+use std::fmt;
 use std::sync::Arc;
 use std::task::Waker;
 
@@ -17,7 +21,7 @@ use crate::route::Route;
 use crate::sync::{Lock as _, Locks};
 
 /// A receiver that found nothing.
-pub(super) struct Waiter {
+pub(crate) struct Waiter {
     pub(super) id: u64,
     pub(super) principal: Arc<Principal>,
     /// The arrivals it has seen.
@@ -37,6 +41,12 @@ pub(crate) struct WaitState {
     pub(crate) counted: bool,
     /// Wakes it at its deadline.
     pub(crate) timer: Option<WakeUp>,
+}
+
+impl fmt::Debug for Waiter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Waiter({})", self.id)
+    }
 }
 
 impl WaitState {
@@ -70,10 +80,13 @@ impl Input {
         self.waiters.remove(at).map(|waiter| waiter.waker)
     }
 
-    /// Takes a waiter off the list; false if it was woken.
-    pub(super) fn unlist(&mut self, id: u64) -> bool {
+    /// Takes a waiter off the list, if its wait has begun and it was not woken: then that is noted.
+    pub(super) fn unlist(&mut self, state: &mut WaitState) -> Option<Waiter> {
+        let id = state.id.take()?;
         let at = self.waiters.iter().position(|waiter| waiter.id == id);
-        at.is_some_and(|at| self.waiters.remove(at).is_some())
+        let waiter = at.and_then(|at| self.waiters.remove(at));
+        state.woken |= waiter.is_none();
+        waiter
     }
 
     #[inline]
@@ -102,12 +115,11 @@ impl<L: Locks> Mailbox<L> {
         if state.id.is_none() && !state.woken {
             return;
         }
+        let _stale;
         let wake = {
             let out = self.output.lock.lock();
             let mut input = self.input.lock();
-            if let Some(id) = state.id.take() {
-                state.woken |= !input.unlist(id);
-            }
+            _stale = input.unlist(state);
             let queued = !out.queue.is_empty() || !input.is_empty();
             if std::mem::take(&mut state.woken) && queued { input.pass_on() } else { None }
         };
@@ -120,11 +132,10 @@ impl<L: Locks> Mailbox<L> {
     ///
     /// A wait that ends passes its wake-up on (`pass_space`) unless it used the room up.
     pub(crate) fn has_space_or(&self, wait: &mut SpaceState, from: &Arc<Account>, waker: &Waker) -> bool {
+        let _stale;
         let mut out = self.output.lock.lock();
         let mut input = self.input.lock();
-        if let Some(id) = wait.id.take() {
-            out.space.retain(|other| other.id != id);
-        }
+        _stale = out.leave_space(wait);
         let route = self.route_of(&mut input, from);
         let free = input.end.is_some() || (self.has_room(&mut input) && route.has_share(self.share));
         if !free {
@@ -156,11 +167,10 @@ impl<L: Locks> Mailbox<L> {
         if !std::mem::take(&mut wait.begun) {
             return;
         }
+        let _stale;
         let wake = {
             let mut out = self.output.lock.lock();
-            if let Some(id) = wait.id.take() {
-                out.space.retain(|other| other.id != id);
-            }
+            _stale = out.leave_space(wait);
             let mut input = self.input.lock();
             let next = if self.has_room(&mut input) { out.rouse_space(self.share) } else { None };
             let mut first = || self.is_timed().then(|| out.space.pop_front()).flatten();
@@ -195,6 +205,13 @@ pub(crate) struct SpaceState {
 }
 
 impl Output {
+    /// Takes a waiter for room off the list, if it is there.
+    fn leave_space(&mut self, wait: &mut SpaceState) -> Option<SpaceWaiter> {
+        let id = wait.id.take()?;
+        let at = self.space.iter().position(|other| other.id == id)?;
+        self.space.remove(at)
+    }
+
     /// Wakes those of one principal that wait for room.
     pub(super) fn rouse_space_of(&mut self, who: &Principal, wakes: &mut Wakes) {
         let is_its = |waiter: &SpaceWaiter| std::ptr::eq(Arc::as_ptr(waiter.route.from()), who);

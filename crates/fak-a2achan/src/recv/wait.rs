@@ -3,14 +3,14 @@
 
 use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll, Waker};
+use std::task::{Context, Poll};
 
 use fak_abi::{Act, Address, ChannelKey, Pass, Reason, Refusal, Rider, ToolCall};
 
 use super::Incoming;
 use crate::delivery::{Delivery, End};
 use crate::endpoint::Endpoint;
-use crate::mailbox::{Found, Mailbox, Quick, WaitState};
+use crate::mailbox::{Found, Mailbox, Quick, Try, WaitState};
 use crate::message::Message;
 use crate::send::refusal;
 use crate::sites;
@@ -39,15 +39,17 @@ impl Endpoint {
             Ok(permit) => permit,
             Err(verdict) => return Poll::Ready((Delivery::Refuse(verdict), 0)),
         };
-        let quick =
-            if self.is_plain(mailbox, incoming) { self.glance(mailbox, state, cx) } else { Quick::Look };
+        let quick = if self.is_plain(mailbox, incoming) {
+            self.glance(mailbox, Try::All, state, cx)
+        } else {
+            Quick::Look
+        };
         match quick {
-            Quick::Entry(entry, wake) => {
-                wake.into_iter().for_each(Waker::wake);
+            Quick::Trial(entry) => {
                 return Poll::Ready(self.hand_over(&call, permit, mailbox, (entry, 0)));
             }
             Quick::Empty => {}
-            Quick::Look => {
+            Quick::Entry(..) | Quick::Look => {
                 let (sought, unlinked) = self.look(mailbox, incoming, Some((state, cx)));
                 match sought.found {
                     Found::Nothing if begun || !unlinked => {}
@@ -84,11 +86,11 @@ impl Endpoint {
 
     /// A look at the front of the queue, which puts a receiver that is new here on the list.
     #[inline]
-    fn glance(&self, mailbox: &Mailbox, state: &mut WaitState, cx: &Context<'_>) -> Quick {
+    fn glance(&self, mailbox: &Mailbox, tries: Try, state: &mut WaitState, cx: &Context<'_>) -> Quick {
         if state.is_begun() {
-            mailbox.pop_woken(self.me(), state)
+            mailbox.pop_woken(self.me(), tries, state)
         } else {
-            mailbox.pop_or_wait(self.me(), state, cx.waker())
+            mailbox.pop_or_wait(self.me(), tries, state, cx.waker())
         }
     }
 
@@ -229,11 +231,12 @@ impl Future for Receiving<'_> {
             Pass::Refuse(verdict) => return Poll::Ready(Delivery::Refuse(verdict)),
             Pass::Closely => return this.poll_closely(cx),
         }
-        match endpoint.glance(mailbox, state, cx) {
+        match endpoint.glance(mailbox, Try::Requests, state, cx) {
             Quick::Entry(entry, None) if entry.extra.is_none() => {
                 Poll::Ready(Delivery::Message(Message::new(entry, endpoint.me(), 0)))
             }
-            Quick::Entry(entry, wake) => Poll::Ready(endpoint.hand_over_freely(mailbox, entry, wake)),
+            Quick::Entry(entry, wake) => Poll::Ready(endpoint.wake_and_hand_over(entry, wake)),
+            Quick::Trial(entry) => Poll::Ready(endpoint.hand_over_request(mailbox, entry)),
             Quick::Empty => match endpoint.stop_waiting(mailbox, None, state, cx) {
                 None => Poll::Pending,
                 Some(Stop::End(end)) => Poll::Ready(Delivery::End(end)),

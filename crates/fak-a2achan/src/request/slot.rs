@@ -1,7 +1,7 @@
 //! The private inbox of one answer: registered before the request is sent, filled at most once.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::task::Waker;
 
 use fak_abi::{Principal, Timestamp};
@@ -20,6 +20,8 @@ pub(crate) struct Slot {
     deadline: Option<Timestamp>,
     ring: Option<u64>,
     answered: AtomicBool,
+    /// How often the request was leased and went back.
+    returns: AtomicU32,
     state: Mutex<State>,
 }
 
@@ -63,8 +65,8 @@ pub(super) enum Taking {
 
 impl Slot {
     pub(super) fn new(requester: Arc<Account>, deadline: Option<Timestamp>, ring: Option<u64>) -> Arc<Self> {
-        let (answered, state) = (AtomicBool::new(false), Mutex::default());
-        Arc::new(Self { requester, deadline, ring, answered, state })
+        let (answered, returns, state) = (AtomicBool::new(false), AtomicU32::new(0), Mutex::default());
+        Arc::new(Self { requester, deadline, ring, answered, returns, state })
     }
 
     pub(super) fn requester(&self) -> &Arc<Principal> {
@@ -77,6 +79,15 @@ impl Slot {
 
     pub(super) const fn ring(&self) -> Option<u64> {
         self.ring
+    }
+
+    /// How often the request went back to its queue: who had it before may not answer it any more.
+    pub(super) fn returns(&self) -> u32 {
+        self.returns.load(Ordering::Acquire)
+    }
+
+    pub(super) fn went_back(&self, returns: u32) {
+        self.returns.store(returns, Ordering::Release);
     }
 
     pub(super) fn is_answered(&self) -> bool {
@@ -106,6 +117,8 @@ impl Slot {
     }
 
     pub(super) fn take(&self, waker: Option<&Waker>) -> Taking {
+        // Dropped once the lock is: the last waker of a task may drop the task.
+        let _stale;
         let mut state = self.state.lock();
         if let Some(entry) = state.answer.take() {
             state.taken = true;
@@ -119,7 +132,7 @@ impl Slot {
             return Taking::Spent;
         }
         if let Some(waker) = waker {
-            state.waker = Some(waker.clone());
+            _stale = state.waker.replace(waker.clone());
         }
         Taking::Nothing
     }

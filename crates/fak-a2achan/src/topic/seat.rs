@@ -138,6 +138,8 @@ impl<L: Locks> Inbox<L> {
         if let Some(now) = now {
             expired.append(&mut self.cohort().expire(now));
         }
+        // Dropped once the lock is: the last waker of a task may drop the task.
+        let _stale;
         let mut state = self.cohort().lock();
         if let Some(end) = self.ended.get() {
             return Pulled::End(*end);
@@ -146,15 +148,15 @@ impl<L: Locks> Inbox<L> {
             worn.append(&mut state.return_due(self, now));
         }
         if let Some(taken) = state.take(self, keep, self.cohort().apart()) {
-            drop(state.take_waker(self));
+            _stale = state.take_waker(self);
             return Pulled::Copy(taken);
         }
         if let Some(waker) = waker
             && let Some(member) = state.member(self)
             && member.waker.as_ref().is_none_or(|known| !known.will_wake(waker))
-            && member.waker.replace(waker.clone()).is_none()
         {
-            state.waiting += 1;
+            _stale = member.waker.replace(waker.clone());
+            state.waiting += u32::from(_stale.is_none());
         }
         Pulled::Nothing
     }

@@ -1,6 +1,7 @@
 //! §3.2, §4: what is admitted without a permit is what is admitted with one. The same random acts in a kernel that
-//! keeps no books, in one that is observed, in one where a rung counts and in one where an admitter screens come to
-//! the same, verdict for verdict and message for message.
+//! keeps no books, in one that is observed, in one where a rung counts, in one where an admitter screens and in two that
+//! are audited come to the same, verdict for verdict and message for message. Of the two one is observed as well, so that
+//! its acts have permits: their logs are the same, byte for byte.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,8 +10,8 @@ use fak_a2achan::{
     Binding, BusConfig, Channel, Delivery, Endpoint, Limits, Message, PendingReply, RequestOptions,
     SendOptions, Subscription,
 };
-use fak_abi::{Capability, ChannelKey, Emitter, Event, EventKinds, PrincipalSpec, Ref, Verdict};
-use fak_adjudicate::Rank;
+use fak_abi::{Capability, ChannelKey, Emitter, Event, EventKinds, PrincipalSpec, Ref, Timestamp, Verdict};
+use fak_adjudicate::{Audit, AuditLog, AuditOptions, Rank, verify_audit};
 use proptest::prelude::*;
 
 use crate::support::*;
@@ -68,6 +69,7 @@ impl Emitter for Watcher {
 
 struct Scene {
     world: World,
+    books: Option<(Arc<Audit>, AuditLog<Vec<u8>>)>,
     agents: Vec<Endpoint>,
     channels: Vec<Vec<Channel>>,
     requests: Vec<Message>,
@@ -80,6 +82,7 @@ struct Scene {
 impl Scene {
     fn new(kind: usize) -> Self {
         let limits = Limits { queued_bytes: 64, ..Limits::default() };
+        let mut books = None;
         let config = BusConfig { capacity: 3, max_body_bytes: 12, limits, ..BusConfig::default() };
         let world = World::with(config, |b| {
             let rule = Rule { tools: vec!["a2a.send", "a2a.recv"], opinion: |_, _| fak_abi::Opinion::Defer };
@@ -88,11 +91,20 @@ impl Scene {
                 1 => b.emitter(Watcher),
                 2 => b.rung(Rank(50), Arc::new(Meter { limit: usize::MAX, ..Meter::default() })),
                 3 => b.admitter(Rank(50), Arc::new(Hold("never said"))),
+                4 | 5 => {
+                    let (at, options) = (Timestamp::default(), AuditOptions::default());
+                    let (audit, log, _) = AuditLog::open(&b""[..], Vec::new(), at, options).unwrap();
+                    let audit = Arc::new(audit);
+                    books = Some((Arc::clone(&audit), log));
+                    let b = b.audit(audit);
+                    if kind == 5 { b.emitter(Watcher) } else { b }
+                }
                 _ => b,
             }
         });
         let mut scene = Self {
             world,
+            books,
             agents: Vec::new(),
             channels: Vec::new(),
             requests: Vec::new(),
@@ -268,7 +280,8 @@ impl Scene {
         }
     }
 
-    fn end(mut self) -> Vec<String> {
+    /// What was answered, and what the log says of it.
+    fn end(mut self) -> (Vec<String>, Option<String>) {
         let stats = self.world.bus.stats();
         assert!(stats.is_conserved(), "{stats:?}");
         self.said(stats);
@@ -278,7 +291,13 @@ impl Scene {
             letters.iter().map(|it| format!("{} {:?} {:?}", it.body.digest(), it.cause, it.to)).collect();
         dead.sort_unstable();
         self.said(dead);
-        self.trace
+        let log = self.books.map(|(audit, mut log)| {
+            log.drain().unwrap();
+            assert_eq!(audit.pending(), 0, "every slot was used or given back");
+            verify_audit(&log.sink()[..], Some(&log.checkpoint())).unwrap();
+            String::from_utf8(log.into_sink()).unwrap()
+        });
+        (self.trace, log)
     }
 }
 
@@ -287,15 +306,17 @@ proptest! {
 
     #[test]
     fn with_and_without_books_acts_come_to_the_same(steps in prop::collection::vec(step(), 1..50)) {
-        let traces: Vec<_> = (0..4)
+        let scenes: Vec<_> = (0..6)
             .map(|kind| {
                 let mut scene = Scene::new(kind);
                 steps.iter().for_each(|step| scene.perform(step));
                 scene.end()
             })
             .collect();
-        for trace in &traces[1..] {
-            prop_assert_eq!(&traces[0], trace);
+        for (trace, _) in &scenes[1..] {
+            prop_assert_eq!(&scenes[0].0, trace);
         }
+        prop_assert!(scenes[4].1.is_some());
+        prop_assert_eq!(&scenes[4].1, &scenes[5].1);
     }
 }

@@ -21,7 +21,7 @@ fn pair() -> Pair {
     Pair { world, lead, worker }
 }
 
-fn status(seq: i64) -> WorkerStatus {
+pub(crate) fn status(seq: i64) -> WorkerStatus {
     let text = str::to_owned;
     WorkerStatus {
         worker_id: text("worker"),
@@ -34,7 +34,7 @@ fn status(seq: i64) -> WorkerStatus {
     }
 }
 
-fn request(status: &WorkerStatus, message: &str) -> CorrectionRequest {
+pub(crate) fn request(status: &WorkerStatus, message: &str) -> CorrectionRequest {
     CorrectionRequest {
         orchestrator_id: "lead".to_owned(),
         worker_id: status.worker_id.clone(),

@@ -4,11 +4,15 @@
 
 use std::pin::Pin;
 
-use fak_a2achan::{BusConfig, Delivery, Endpoint, LeasedMessage, Limits, Message, RequestOptions};
+use fak_a2achan::{
+    BusConfig, CorrectionRequest, Delivery, Endpoint, LeasedMessage, Limits, Message, RequestOptions,
+    WorkerStatus,
+};
 use fak_abi::{Rider, ShareScope};
 use futures_core::Stream;
 
 use crate::support::*;
+use crate::{correction, group};
 
 type Texts<'a> = Pin<Box<dyn Future<Output = Vec<String>> + 'a>>;
 
@@ -45,6 +49,13 @@ fn publish(alpha: &Endpoint, _bravo: &Endpoint) {
     assert_eq!(alpha.publish(&key(AT), &shared(alpha, "\"x\"")).fanout, 1);
 }
 
+/// Two agents in a world as usual.
+fn two(config: BusConfig) -> (World, Endpoint, Endpoint) {
+    let world = World::with(config, |b| b);
+    let (alpha, bravo) = (world.agent("alpha"), world.agent("bravo"));
+    (world, alpha, bravo)
+}
+
 /// Waits for what `feed` brings, dropping the wait at each point; then it is there for the next.
 fn at_every_point<S>(
     subject: impl Fn(&Endpoint, &Endpoint) -> S,
@@ -52,10 +63,19 @@ fn at_every_point<S>(
     feed: impl Fn(&Endpoint, &Endpoint),
     once: bool,
 ) {
+    at_every_point_of(two, subject, wait, feed, once);
+}
+
+fn at_every_point_of<S>(
+    agents: impl Fn(BusConfig) -> (World, Endpoint, Endpoint),
+    subject: impl Fn(&Endpoint, &Endpoint) -> S,
+    wait: impl for<'a> Fn(&'a mut S, &'a Endpoint) -> Texts<'a>,
+    feed: impl Fn(&Endpoint, &Endpoint),
+    once: bool,
+) {
     for stage in 0..4 {
         let limits = Limits { waits: 1, ..Limits::default() };
-        let world = World::with(BusConfig { limits, ..BusConfig::default() }, |b| b);
-        let (alpha, bravo) = (world.agent("alpha"), world.agent("bravo"));
+        let (world, alpha, bravo) = agents(BusConfig { limits, ..BusConfig::default() });
         let subject = subject(&alpha, &bravo);
         let mut case = Case { world, alpha, bravo, subject };
         let mut dropped = Hand::new(wait(&mut case.subject, &case.bravo));
@@ -203,6 +223,59 @@ fn waiting_for_an_answer() {
         allowed(&alpha.reply(&message(alpha.try_recv(&key(AT))), &shared(alpha, "\"x\"")));
     };
     at_every_point(ask, |pending, by| Box::pin(async move { plain(by, pending.wait().await) }), answer, true);
+}
+
+/// Bravo's inbox for a group that alpha hands out to.
+#[test]
+fn receiving_from_a_group() {
+    let agents = |config| {
+        let world = group::of(config);
+        let (alpha, bravo) = (group::collective(&world, "alpha"), world.agent("bravo"));
+        (world, alpha, bravo)
+    };
+    let feed = |alpha: &Endpoint, bravo: &Endpoint| {
+        let ticket =
+            group::submit_to(alpha.agent(), Some(bravo.agent().principal()), &shared(alpha, "\"x\""));
+        assert_eq!(group::reap(alpha.agent(), &ticket).status, fak_abi::Status::Ok);
+    };
+    at_every_point_of(
+        agents,
+        |_, _| id("team"),
+        |team, by| Box::pin(async move { plain(by, by.recv_group(team).await) }),
+        feed,
+        false,
+    );
+    at_every_point_of(
+        agents,
+        |_, _| id("team"),
+        |team, by| Box::pin(async move { consumed(by, by.recv_group_leased(team, None, None).await) }),
+        feed,
+        false,
+    );
+}
+
+/// A correction is received once, whatever became of waits for it before (§4.9).
+#[test]
+fn receiving_a_correction() {
+    let posted = std::cell::Cell::new(0);
+    at_every_point(
+        |_, _| (),
+        |(), by| {
+            Box::pin(async move {
+                let received = by.receive_correction().await.message().unwrap();
+                vec![format!("{:?}", received.correction.message)]
+            })
+        },
+        |alpha, bravo| {
+            posted.set(posted.get() + 1);
+            let status = WorkerStatus { worker_id: "bravo".into(), ..correction::status(posted.get()) };
+            allowed(&bravo.post_status(&status).verdict);
+            let request =
+                CorrectionRequest { orchestrator_id: "alpha".into(), ..correction::request(&status, "x") };
+            allowed(&alpha.correct(&request).verdict);
+        },
+        false,
+    );
 }
 
 /// A send that waits for room sends nothing when it is dropped, and the room goes to the next.

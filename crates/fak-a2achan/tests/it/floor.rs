@@ -54,6 +54,7 @@ fn row_1_malformed_is_audited_and_refused() {
     // Before the capability (row 2).
     let mute = world.spec(PrincipalSpec::agent(id("mute")));
     denied(&mute.malformed(Act::Send, None), Reason::Malformed, "a2achan/malformed");
+    denied(&mute.malformed(Act::Recv, None), Reason::Malformed, "a2achan/malformed");
 }
 
 #[test]
@@ -64,6 +65,8 @@ fn row_2_without_the_capability() {
     denied(&mute.send(&key("in_kernel:w"), &body), Reason::DefaultDeny, "a2achan/no-send");
     denied(&mute.publish(&key("in_kernel:w"), &body).verdict, Reason::DefaultDeny, "a2achan/no-send");
     refused(mute.try_recv(&key("in_kernel:w")), Reason::DefaultDeny, "a2achan/no-recv");
+    let read = fak_abi::ToolCall::new(mute.agent(), Act::Forensics);
+    denied(&mute.agent().decide(&read), Reason::DefaultDeny, "refs/capability");
 }
 
 #[test]

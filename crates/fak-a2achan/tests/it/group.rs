@@ -1,30 +1,36 @@
 //! §6.2, §6.3: what collectives hand over, from the engine's side.
 
+use std::sync::Arc;
 use std::task::Context;
 
 use fak_a2achan::{BusConfig, Delivery};
 use fak_abi::{
-    Act, Address, AgentHandle, CapSet, Capability, PrincipalSpec, Reason, Status, Ticket, ToolCall,
-    ToolResult,
+    Act, Address, AgentHandle, CapSet, Capability, Principal, PrincipalSpec, Reason, Status, Ticket,
+    ToolCall, ToolResult,
 };
-use fak_adjudicate::Rank;
+use fak_adjudicate::{KernelBuilder, Rank};
 
 use crate::support::*;
 
-fn collective(world: &World) -> fak_a2achan::Endpoint {
+pub(crate) fn collective(world: &World, name: &str) -> fak_a2achan::Endpoint {
     let caps: CapSet = [Capability::CommCollective, Capability::RefWiden].into();
-    world.spec(PrincipalSpec::agent(id("lead")).fleet(id("f1")).caps(caps))
+    world.spec(PrincipalSpec::agent(id(name)).fleet(id("f1")).caps(caps))
 }
 
 /// Stands in for the layer of groups, which registers the capability and allows its acts.
 fn world(capacity: usize) -> World {
-    World::with(BusConfig { capacity, ..BusConfig::default() }, |b| {
-        b.driver(std::sync::Arc::new(Groups)).rung(
+    of(BusConfig { capacity, ..BusConfig::default() })
+}
+
+pub(crate) fn of(config: BusConfig) -> World {
+    with(config, |b| b)
+}
+
+pub(crate) fn with(config: BusConfig, more: impl FnOnce(KernelBuilder) -> KernelBuilder) -> World {
+    World::with(config, |b| {
+        more(b).driver(Arc::new(Groups)).rung(
             Rank(10),
-            std::sync::Arc::new(Rule {
-                tools: vec!["comm.collective"],
-                opinion: |_, _| fak_abi::Opinion::Allow,
-            }),
+            Arc::new(Rule { tools: vec!["comm.collective"], opinion: |_, _| fak_abi::Opinion::Allow }),
         )
     })
 }
@@ -38,7 +44,7 @@ impl fak_abi::Driver for Groups {
     fn capabilities(&self) -> CapSet {
         [Capability::CommCollective].into()
     }
-    fn floor(&self) -> Vec<std::sync::Arc<dyn fak_abi::Adjudicator>> {
+    fn floor(&self) -> Vec<Arc<dyn fak_abi::Adjudicator>> {
         Vec::new()
     }
     fn install(&self, _: fak_abi::DriverLink) -> Result<(), fak_abi::InstallError> {
@@ -47,12 +53,16 @@ impl fak_abi::Driver for Groups {
 }
 
 fn submit(world: &World, lead: &AgentHandle, member: &str, body: &fak_abi::Ref) -> Ticket {
-    let (group, member) = (id("team"), world.kernel.principal(&id(member)));
-    let call = ToolCall::new(lead, Act::Broadcast).args(body).address(Address::Group(&group, 0));
-    lead.submit(&call.recipient(member.as_ref()))
+    submit_to(lead, world.kernel.principal(&id(member)).as_ref(), body)
 }
 
-fn reap(lead: &AgentHandle, ticket: &Ticket) -> ToolResult {
+pub(crate) fn submit_to(lead: &AgentHandle, member: Option<&Arc<Principal>>, body: &fak_abi::Ref) -> Ticket {
+    let group = id("team");
+    let call = ToolCall::new(lead, Act::Broadcast).args(body).address(Address::Group(&group, 0));
+    lead.submit(&call.recipient(member))
+}
+
+pub(crate) fn reap(lead: &AgentHandle, ticket: &Ticket) -> ToolResult {
     let mut cx = Context::from_waker(std::task::Waker::noop());
     match lead.gate().poll_reap(lead, ticket, &mut cx) {
         std::task::Poll::Ready(result) => result.unwrap(),
@@ -63,7 +73,7 @@ fn reap(lead: &AgentHandle, ticket: &Ticket) -> ToolResult {
 #[test]
 fn what_is_reaped_is_in_the_members_inbox() {
     let world = world(1);
-    let (lead, bravo) = (collective(&world), world.agent("bravo"));
+    let (lead, bravo) = (collective(&world, "lead"), world.agent("bravo"));
     let body = shared(&lead, "go");
     let team = id("team");
     let mut wait = Hand::new(bravo.recv_group(&team));
@@ -85,7 +95,7 @@ fn what_is_reaped_is_in_the_members_inbox() {
 #[test]
 fn withdrawing_gives_the_slot_back() {
     let world = world(1);
-    let (lead, bravo) = (collective(&world), world.agent("bravo"));
+    let (lead, bravo) = (collective(&world, "lead"), world.agent("bravo"));
     let body = shared(&lead, "go");
     let ticket = submit(&world, lead.agent(), "bravo", &body);
     lead.agent().withdraw(&ticket).unwrap();
@@ -97,7 +107,7 @@ fn withdrawing_gives_the_slot_back() {
 #[test]
 fn a_member_that_is_gone_makes_a_dead_letter() {
     let world = world(4);
-    let (lead, _bravo) = (collective(&world), world.agent("bravo"));
+    let (lead, _bravo) = (collective(&world, "lead"), world.agent("bravo"));
     let body = shared(&lead, "go");
     denied(submit(&world, lead.agent(), "nobody", &body).verdict(), Reason::Misroute, "a2achan/member");
     let _zulu = world.stranger("zulu", "f2");
@@ -115,7 +125,7 @@ fn a_member_that_is_gone_makes_a_dead_letter() {
 #[test]
 fn one_sender_leaves_room_in_a_group_inbox() {
     let world = world(64);
-    let (lead, bravo) = (collective(&world), world.agent("bravo"));
+    let (lead, bravo) = (collective(&world, "lead"), world.agent("bravo"));
     let body = shared(&lead, "go");
     for _ in 0..48 {
         let ticket = submit(&world, lead.agent(), "bravo", &body);
@@ -130,7 +140,7 @@ fn one_sender_leaves_room_in_a_group_inbox() {
 #[test]
 fn reservations_take_the_senders_share() {
     let world = world(64);
-    let (lead, bravo) = (collective(&world), world.agent("bravo"));
+    let (lead, bravo) = (collective(&world, "lead"), world.agent("bravo"));
     let body = shared(&lead, "go");
     let tickets: Vec<_> = (0..48).map(|_| submit(&world, lead.agent(), "bravo", &body)).collect();
     assert!(tickets.iter().all(|ticket| ticket.verdict().is_allow()));
@@ -153,15 +163,12 @@ fn reservations_take_the_senders_share() {
 #[test]
 fn a_group_inbox_can_be_received_from_under_a_guard() {
     let world = World::with(BusConfig { redeliveries: 1, ..BusConfig::default() }, |b| {
-        b.driver(std::sync::Arc::new(Groups)).rung(
+        b.driver(Arc::new(Groups)).rung(
             Rank(10),
-            std::sync::Arc::new(Rule {
-                tools: vec!["comm.collective"],
-                opinion: |_, _| fak_abi::Opinion::Allow,
-            }),
+            Arc::new(Rule { tools: vec!["comm.collective"], opinion: |_, _| fak_abi::Opinion::Allow }),
         )
     });
-    let (lead, bravo) = (collective(&world), world.agent("bravo"));
+    let (lead, bravo) = (collective(&world, "lead"), world.agent("bravo"));
     let team = id("team");
     assert!(bravo.try_recv_group_leased(&team, None).is_empty());
     let mut wait = Hand::new(bravo.recv_group_leased(&team, None, None));

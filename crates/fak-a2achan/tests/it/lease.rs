@@ -2,8 +2,10 @@
 
 use std::time::Duration;
 
+use std::sync::Arc;
+
 use fak_a2achan::{BusConfig, Delivery, Endpoint, LeasedMessage, Limits, Subscription};
-use fak_abi::Reason;
+use fak_abi::{Act, Adjudicator, Desk, Opinion, Reason, Rider, RungName, ToolCall};
 
 use crate::support::*;
 
@@ -12,6 +14,53 @@ fn leased(delivery: Delivery<LeasedMessage>) -> LeasedMessage {
         Delivery::Message(message) => message,
         other => panic!("expected a leased message, got {other:?}"),
     }
+}
+
+/// What leased receives are folded as.
+#[derive(Default)]
+struct Listens(parking_lot::Mutex<Vec<String>>);
+
+impl Adjudicator for Listens {
+    fn name(&self) -> RungName {
+        "listens"
+    }
+    fn judge(&self, call: &ToolCall<'_>, _: &Desk<'_>) -> Opinion {
+        if let Some(act @ (Act::Recv | Act::RecvLeased)) = call.tool().act() {
+            let rider = if call.has_rider() { " with a rider" } else { "" };
+            self.0.lock().push(format!("{} {}{rider}", act.name(), call.target()));
+        }
+        Opinion::Defer
+    }
+}
+
+/// §4.4: a leased receive is an act of its own, at the address it is made at, with what rides along.
+#[test]
+fn a_leased_receive_is_folded_as_what_it_is() {
+    let listens = Arc::new(Listens::default());
+    let rung = Arc::clone(&listens) as _;
+    let world = crate::group::with(BusConfig::default(), |b| b.rung(fak_adjudicate::Rank(0), rung));
+    let (alpha, bravo) = (crate::group::collective(&world, "alpha"), world.agent("bravo"));
+    let sender = world.agent("sender");
+    let (at, topic, team) = (key("in_kernel:w"), key("in_kernel:news"), id("team"));
+    let ticket =
+        crate::group::submit_to(alpha.agent(), Some(bravo.agent().principal()), &shared(&alpha, "x"));
+    crate::group::reap(alpha.agent(), &ticket);
+    allowed(&sender.send(&at, &shared(&sender, "x")));
+    let mut news = bravo.subscribe(&topic).allowed().unwrap();
+    let rider = Rider::default();
+    let said = |expected: &str| assert_eq!(std::mem::take(&mut *listens.0.lock()), [expected]);
+    drop(leased(bravo.try_recv_leased(&at, None)));
+    said("a2a.recv_leased in_kernel:\"w\"");
+    drop(leased(Hand::new(bravo.recv_leased(&at, None, Some(&rider))).ready()));
+    said("a2a.recv_leased in_kernel:\"w\" with a rider");
+    drop(leased(bravo.try_recv_group_leased(&team, None)));
+    said("a2a.recv_leased group:\"team\"#0");
+    drop(leased(Hand::new(bravo.recv_group_leased(&team, None, Some(&rider))).ready()));
+    said("a2a.recv_leased group:\"team\"#0 with a rider");
+    assert!(news.try_recv_leased(None).is_empty());
+    said("a2a.recv_leased in_kernel:\"news\"");
+    Hand::new(news.recv_leased(None, Some(&rider))).pending();
+    said("a2a.recv_leased in_kernel:\"news\" with a rider");
 }
 
 #[test]
@@ -117,7 +166,7 @@ impl fak_abi::Timer for Untimed {
 #[test]
 fn a_late_ack_is_refused_without_any_timer() {
     let clock = fak_adjudicate::ManualClock::at("2026-01-01T00:00:00Z".parse().unwrap());
-    let untimed = std::sync::Arc::new(Untimed(clock.clone()));
+    let untimed = Arc::new(Untimed(clock.clone()));
     let world = World::with(BusConfig::default(), |b| b.time(untimed));
     let (alpha, bravo) = (world.agent("alpha"), world.agent("bravo"));
     let at = key("in_kernel:jobs");
@@ -200,7 +249,7 @@ fn a_leased_copy_whose_time_is_over_goes_back() {
 #[test]
 fn a_late_ack_of_a_copy_is_refused_without_any_timer() {
     let clock = fak_adjudicate::ManualClock::at("2026-01-01T00:00:00Z".parse().unwrap());
-    let untimed = std::sync::Arc::new(Untimed(clock.clone()));
+    let untimed = Arc::new(Untimed(clock.clone()));
     let world = World::with(BusConfig::default(), |b| b.time(untimed));
     let (alpha, bravo, mut news) = news(&world);
     publish(&alpha, "job");
@@ -256,12 +305,12 @@ fn a_leased_copy_ends_with_its_subscription() {
 /// A leased receive is adjudicated, screened and counted like any.
 #[test]
 fn a_leased_copy_is_screened_and_counted() {
-    let meter = std::sync::Arc::new(Meter { limit: 1, ..Meter::default() });
+    let meter = Arc::new(Meter { limit: 1, ..Meter::default() });
     // What is held or refused gives its place among the leases back.
     let limits = Limits { leases: 2, ..Limits::default() };
     let world = World::with(BusConfig { limits, ..BusConfig::default() }, |b| {
-        b.rung(fak_adjudicate::Rank(0), std::sync::Arc::clone(&meter) as _)
-            .admitter(fak_adjudicate::Rank(0), std::sync::Arc::new(Hold("poison")))
+        b.rung(fak_adjudicate::Rank(0), Arc::clone(&meter) as _)
+            .admitter(fak_adjudicate::Rank(0), Arc::new(Hold("poison")))
     });
     let (alpha, bravo) = (world.agent("alpha"), world.agent("bravo"));
     let mut news = bravo.subscribe(&key("in_kernel:news")).allowed().unwrap();
@@ -301,7 +350,7 @@ fn a_wait_for_a_leased_copy_is_cancel_safe() {
     assert_eq!(text(&bravo, job.message().body()), "job");
     allowed(&job.ack());
     let deadline = Some(world.bus_now().after(Duration::from_millis(5)));
-    let rider = fak_abi::Rider { deadline, ..Default::default() };
+    let rider = Rider { deadline, ..Default::default() };
     let mut wait = Hand::new(news.recv_leased(None, Some(&rider)));
     wait.pending();
     world.clock.advance(Duration::from_millis(5));

@@ -5,6 +5,7 @@
 mod alike;
 mod alloc;
 mod answers;
+mod audited;
 mod bind;
 mod books;
 mod copies;
@@ -23,3 +24,4 @@ mod review;
 mod shapes;
 mod support;
 mod waits;
+mod wakers;

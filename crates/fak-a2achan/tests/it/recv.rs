@@ -90,7 +90,7 @@ fn what_an_admitter_stops_is_held() {
     assert_eq!(&carol.read_held(&held[0]).allowed().unwrap()[..], b"poison!");
     let outsider = forensic("oscar", "f2");
     assert!(outsider.held().allowed().unwrap().is_empty());
-    denied(&outsider.read_held(&held[0]).verdict(), Reason::TrustViolation, "read/flow");
+    denied(&outsider.read_held(&held[0]).verdict(), Reason::TrustViolation, "a2achan/held-unreadable");
 }
 
 /// A body that a transform quarantined on its way is refused by row 3; one in a subscription is held.

@@ -6,12 +6,13 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use fak_a2achan::{BusConfig, Cause, Delivery, Endpoint, Limits, RequestOptions, SendOptions};
+use fak_a2achan::{BusConfig, Cause, Delivery, Limits, RequestOptions, SendOptions};
 use fak_abi::{
     Act, Adjudicator, Desk, Edges, Emitter, Event, EventKind, EventKinds, Opinion, Principal, Reason, Rider,
     RungName, Site, ToolCall, ToolScope,
 };
 
+use crate::group;
 use crate::support::*;
 
 struct NotFromCarol;
@@ -149,29 +150,97 @@ pub(crate) fn meddled(config: BusConfig, act: Act, refuses: bool) -> (World, Wha
     (World::with(config, |b| b.rung(fak_adjudicate::Rank(50), Arc::new(rung))), what)
 }
 
-/// §4.10, §4.11: a message that cannot go back, because there is nothing any more to go back to, is a dead letter.
+/// §4.10, §4.11: a message that cannot go back, because there is nothing any more to go back to, is a
+/// dead letter. One whose mailbox only its maker was counted for keeps it.
 #[test]
 fn what_is_put_back_where_all_has_ended_is_a_dead_letter() {
-    let ends: [fn(&World, &Endpoint) -> Deed; 2] = [
-        |world, _| {
-            let bus = world.bus.clone();
-            Box::new(move || bus.close())
-        },
-        |world, maker| {
-            let (kernel, id) = (Arc::clone(&world.kernel), maker.agent().principal().id().clone());
-            Box::new(move || drop(kernel.detach(&id)))
-        },
-    ];
-    for end in ends {
-        let (world, what) = meddled(BusConfig::default(), Act::Recv, true);
-        let (alpha, bravo) = (world.agent("alpha"), world.agent("bravo"));
-        let at = key("in_kernel:w");
-        allowed(&alpha.send(&at, &shared(&alpha, "x")));
-        assert!(what.set(end(&world, &alpha)).is_ok());
-        refused(bravo.try_recv(&at), Reason::RateLimited, "meddler");
+    let close = |world: &World| -> Deed {
+        let bus = world.bus.clone();
+        Box::new(move || bus.close())
+    };
+    let detach = |world: &World| -> Deed {
+        let kernel = Arc::clone(&world.kernel);
+        Box::new(move || drop(kernel.detach(&id("alpha"))))
+    };
+    for refuses in [true, false] {
+        for (end, dead) in [(close as fn(&World) -> Deed, 1), (detach, 0)] {
+            let (world, what) = meddled(BusConfig::default(), Act::Recv, refuses);
+            let (alpha, bravo) = (world.agent("alpha"), world.agent("bravo"));
+            let at = key("in_kernel:w");
+            allowed(&alpha.send(&at, &shared(&alpha, "x")));
+            assert!(what.set(end(&world)).is_ok());
+            let delivery = bravo.try_recv(&at);
+            let stats = world.bus.stats();
+            assert!(stats.is_conserved(), "{stats:?}");
+            if refuses {
+                refused(delivery, Reason::RateLimited, "meddler");
+                let queued = 1 - dead;
+                assert_eq!((stats.sent, stats.queued, stats.dead, stats.received), (1, queued, dead, 0));
+                assert_eq!(world.bus.dead_letters().len() as u64, dead);
+            } else {
+                // It was taken before the end.
+                message(delivery);
+                assert_eq!((stats.sent, stats.queued, stats.dead, stats.received), (1, 0, 0, 1));
+            }
+        }
+    }
+}
+
+/// §4.10, §4.11: so is what a rung counts while its inbox is forgotten with whoever had it, unless it
+/// was received.
+#[test]
+fn what_a_forgotten_inbox_had_out_is_accounted_for() {
+    for refuses in [true, false] {
+        let what = What::default();
+        let rung = Meddler { act: Act::Recv, refuses, what: Arc::clone(&what) };
+        let world = group::with(BusConfig::default(), |b| b.rung(fak_adjudicate::Rank(50), Arc::new(rung)));
+        let (alpha, bravo) = (group::collective(&world, "alpha"), world.agent("bravo"));
+        let ticket = group::submit_to(alpha.agent(), Some(bravo.agent().principal()), &shared(&alpha, "x"));
+        group::reap(alpha.agent(), &ticket);
+        let (kernel, bus) = (Arc::clone(&world.kernel), world.bus.clone());
+        let leave = move || {
+            kernel.detach(&id("bravo")).unwrap();
+            assert!(bus.stats().is_conserved());
+        };
+        assert!(what.set(Box::new(leave)).is_ok());
+        let delivery = bravo.try_recv_group(&id("team"));
         let stats = world.bus.stats();
         assert!(stats.is_conserved(), "{stats:?}");
-        assert_eq!((stats.sent, stats.queued, world.bus.dead_letters().len()), (1, 0, 1), "{stats:?}");
+        if refuses {
+            refused(delivery, Reason::RateLimited, "meddler");
+            assert_eq!((stats.sent, stats.queued, stats.dead, stats.received), (1, 0, 1, 0));
+            assert_eq!(world.bus.dead_letters().len(), 1);
+        } else {
+            message(delivery);
+            assert_eq!((stats.sent, stats.queued, stats.dead, stats.received), (1, 0, 0, 1));
+        }
+    }
+}
+
+/// §4.4, §4.10: what a rung counts keeps its slot meanwhile, and so does a request of which it is not
+/// yet known whether this agent may have it: a mailbox never holds more than its capacity.
+#[test]
+fn what_a_rung_counts_keeps_its_slot() {
+    for waits in [false, true] {
+        let config = BusConfig { capacity: 1, ..BusConfig::default() };
+        let (world, what) = meddled(config, Act::Recv, true);
+        let (alpha, bravo) = (world.agent("alpha"), world.agent("bravo"));
+        let (at, body) = (key("in_kernel:w"), shared(&alpha, "x"));
+        allowed(&alpha.send(&at, &body));
+        let seen = Arc::new(parking_lot::Mutex::new(Vec::new()));
+        let (seeing, sender, place) = (Arc::clone(&seen), alpha.clone(), at.clone());
+        let more = move || seeing.lock().push(sender.send(&place, &body));
+        assert!(what.set(Box::new(more)).is_ok());
+        let delivery = if waits {
+            Hand::new(Box::pin(async move { bravo.recv(&at).await })).ready()
+        } else {
+            bravo.try_recv(&at)
+        };
+        refused(delivery, Reason::RateLimited, "meddler");
+        let [verdict] = &seen.lock()[..] else { panic!("not one") };
+        denied(verdict, Reason::RateLimited, "a2achan/full");
+        let stats = world.bus.stats();
+        assert_eq!((stats.sent, stats.queued), (1, 1), "{stats:?}");
     }
 }
 
@@ -385,6 +454,7 @@ fn a_request_that_was_given_back_closes_no_ring() {
     let late = bravo.try_recv_leased(&at, Some(Duration::from_millis(1))).message().unwrap();
     world.clock.advance(Duration::from_millis(1));
     let held = bravo.try_recv_leased(&at, None).message().unwrap();
+    denied(&bravo.reply(late.message(), &shared(&bravo, "!")), Reason::Misroute, "a2achan/lease-over");
     denied(&late.ack(), Reason::Misroute, "a2achan/lease-over");
     allowed(&held.ack());
     denied(&ask().verdict(), Reason::LeaseHeld, "a2achan/ring");

@@ -2,5 +2,12 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests")]
 
+mod calls;
 mod golden;
+mod permits;
 mod pins;
+mod principals;
+mod seams;
+mod shown;
+mod support;
+mod values;

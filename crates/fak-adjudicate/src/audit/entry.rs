@@ -2,8 +2,8 @@
 
 use fak_abi::json::Sink as _;
 use fak_abi::{
-    Act, Address, Digest, Event, EventKind, Id, OwnedAddress, PrincipalKind, Ref, Refusal, Timestamp, Tool,
-    Verdict, VerdictKind, json,
+    Act, Address, Digest, Event, EventKind, Id, OwnedAddress, Principal, PrincipalKind, Ref, Refusal,
+    Timestamp, Tool, Verdict, VerdictKind, json,
 };
 use sha2::{Digest as _, Sha256};
 
@@ -12,7 +12,7 @@ use super::record::AuditKind;
 
 /// Bodies up to this many bytes are hashed when the log is drained, not while the act runs. Larger
 /// ones at once: the queue must not keep them alive.
-const LAZY_BYTES: usize = 4096;
+pub(super) const LAZY_BYTES: usize = 4096;
 
 /// One entry on its way into the log (§3.6): counts are bumped for it, nothing is formatted and
 /// nothing allocated until it is drained.
@@ -67,6 +67,18 @@ enum Counts {
     Cut(u64),
 }
 
+/// What is kept of an act that happened (§3.6).
+pub(super) struct Booked<'a> {
+    pub(super) act: Act,
+    pub(super) by: &'static str,
+    pub(super) who: &'a Principal,
+    pub(super) holder: u64,
+    pub(super) address: &'a OwnedAddress,
+    pub(super) body: Option<Ref>,
+    pub(super) at: Timestamp,
+    pub(super) seq: u64,
+}
+
 impl Decided {
     fn of(verdict: &Verdict) -> Self {
         Self { kind: verdict.kind(), by: verdict.by(), refusal: verdict.refusal().copied() }
@@ -109,6 +121,24 @@ impl AuditEntry {
             },
             verdict: event.verdict.map(Decided::of),
             cause: event.cause,
+            counts: None,
+        }
+    }
+
+    /// As [`AuditEntry::new`] says of an act that happened, put together from what is kept of it.
+    pub(super) fn booked(booked: Booked<'_>) -> Self {
+        let Booked { act, by, who, holder, address, body, at, seq } = booked;
+        Self {
+            kind: AuditKind::Act,
+            at,
+            seq,
+            holder,
+            who: Some(Who { id: who.id().clone(), kind: who.kind(), incarnation: who.incarnation() }),
+            tool: Some(EntryTool::Act(act)),
+            address: address.clone(),
+            body: body.map_or(Body::None, Body::Small),
+            verdict: Some(Decided { kind: VerdictKind::Allow, by, refusal: None }),
+            cause: "",
             counts: None,
         }
     }

@@ -8,10 +8,12 @@
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use fak_abi::{Event, KernelTag, Principal, Timestamp};
+use fak_abi::{Event, EventKind, KernelTag, Principal, RungName, Timestamp, Tool, ToolCall, Verdict};
 use parking_lot::{Condvar, Mutex};
 
-use super::entry::AuditEntry;
+use super::batch::Batch;
+use super::entry::{AuditEntry, LAZY_BYTES};
+use crate::kernel::about;
 use crate::seams::{Auditor, Reservation};
 use crate::shard::{SHARDS, here};
 
@@ -53,8 +55,8 @@ pub(super) struct Queue {
     changed: Condvar,
 }
 
-/// Empty lists with room, one for each shard to go on with.
-pub(super) type Spares = [Vec<AuditEntry>; SHARDS];
+/// Empty batches with room, one for each shard to go on with.
+pub(super) type Spares = [Batch; SHARDS];
 
 #[derive(Debug, Default)]
 #[repr(align(128))]
@@ -62,7 +64,7 @@ struct Shard {
     capacity: i64,
     /// Slots reserved here less slots given back here.
     used: AtomicI64,
-    entries: Mutex<Vec<AuditEntry>>,
+    batch: Mutex<Batch>,
 }
 
 #[derive(Debug, Default)]
@@ -81,7 +83,8 @@ impl Shard {
 
 impl Queue {
     pub(super) fn new(capacity: usize, share: usize) -> Arc<Self> {
-        let capacity = i64::try_from(capacity).unwrap_or(i64::MAX);
+        // A batch numbers what it keeps in 32 bits.
+        let capacity = i64::try_from(capacity).unwrap_or(i64::MAX).min(u32::MAX.into());
         let shards = SHARDS as i64;
         Arc::new(Self {
             shards: std::array::from_fn(|index| Shard {
@@ -121,20 +124,30 @@ impl Queue {
 
     #[inline]
     fn reserve(&self) -> bool {
-        self.own().is_some_and(Shard::reserve) || self.around().any(Shard::reserve)
+        self.own().is_some_and(Shard::reserve) || self.borrow()
+    }
+
+    #[cold]
+    fn borrow(&self) -> bool {
+        self.around().any(Shard::reserve)
     }
 
     fn push(&self, event: &Event<'_>) {
         let holder = event.principal.map_or(STRANGERS, |who| self.holder(who));
+        let entry = AuditEntry::new(event, holder);
+        self.put(holder, |batch| batch.push(entry));
+    }
+
+    #[inline(always)]
+    fn put(&self, holder: u64, into: impl FnOnce(&mut Batch)) {
         if let Some(held) = self.allowance(holder) {
             held.fetch_add(1, Ordering::Relaxed);
         }
         let Some(shard) = self.own() else { return };
-        let entry = AuditEntry::new(event, holder);
         let first = {
-            let mut entries = shard.entries.lock();
-            entries.push(entry);
-            entries.len() == 1
+            let mut batch = shard.batch.lock();
+            into(&mut batch);
+            batch.len() == 1
         };
         // Later ones are taken together with the first.
         if first {
@@ -142,6 +155,13 @@ impl Queue {
         }
     }
 
+    #[cold]
+    fn tell(&self, call: &ToolCall<'_>, by: RungName, at: Timestamp, seq: u64) {
+        let verdict = Verdict::allow(by);
+        self.push(&Event { verdict: Some(&verdict), ..about(call, EventKind::Decide, at, seq) });
+    }
+
+    #[cold]
     fn wake(&self) {
         self.signal.lock().dirty = true;
         self.changed.notify_one();
@@ -152,9 +172,9 @@ impl Queue {
     pub(super) fn take(&self, out: &mut Vec<AuditEntry>, spares: &mut Spares) -> Option<Gap> {
         let before = out.len();
         for (shard, spare) in self.shards.iter().zip(spares) {
-            // Only the swap is under the lock; the emptied list goes back in the next time.
-            std::mem::swap(&mut *shard.entries.lock(), spare);
-            out.append(spare);
+            // Only the swap is under the lock; the emptied batch goes back in the next time.
+            std::mem::swap(&mut *shard.batch.lock(), spare);
+            spare.unpack(out, |who| self.holder(who));
         }
         let gap = self.gap.lock().take();
         out.extend(gap.map(AuditEntry::gap));
@@ -242,6 +262,17 @@ impl Auditor for Audit {
 
     fn record(&self, event: &Event<'_>) {
         self.0.push(event);
+    }
+
+    #[inline]
+    fn book(&self, call: &ToolCall<'_>, by: RungName, at: Timestamp, seq: u64) {
+        let Tool::Act(act) = call.tool() else { return self.0.tell(call, by, at, seq) };
+        // The queue must not keep a large body alive: it is hashed at once.
+        if call.body().is_some_and(|body| body.len() > LAZY_BYTES) {
+            return self.0.tell(call, by, at, seq);
+        }
+        let holder = self.0.holder(call.principal());
+        self.0.put(holder, |batch| batch.book(act, call, by, at, seq));
     }
 
     fn note(&self, event: &Event<'_>) {

@@ -1,9 +1,10 @@
 //! Attaching, detaching and the handle as the authority (§2.3, §3.1).
 
 use fak_abi::{
-    Act, AttachError, CapSet, Capability, Gate, KernelSeal, PrincipalSpec, Reason, ShareScope, ToolCall,
+    Act, AttachError, CapSet, Capability, Gate, KernelSeal, PrincipalSpec, Reason, ShareScope, Timestamp,
+    ToolCall,
 };
-use fak_adjudicate::{Grants, Kernel};
+use fak_adjudicate::{AuditLog, AuditOptions, Grants, Kernel};
 
 use crate::support::{attach, id, spec};
 
@@ -122,6 +123,14 @@ fn a_permit_is_for_layers_of_the_kernel() {
         fak_abi::Admission::Refuse(verdict) => assert_eq!(verdict.reason(), Some(Reason::TrustViolation)),
         fak_abi::Admission::Permit(permit) => panic!("permitted by {}", permit.by()),
     }
+    let (audit, mut log, _) =
+        AuditLog::open(&b""[..], Vec::new(), Timestamp::default(), AuditOptions::default()).unwrap();
+    let audited = Kernel::builder().audit(std::sync::Arc::new(audit)).build().unwrap();
+    let alpha = attach(&audited, "alpha");
+    let body = alpha.mint(&b"x"[..]);
+    let call = ToolCall::new(&alpha, Act::Widen).args(&body);
+    assert!(matches!(alpha.gate().book(&call, &forged), fak_abi::Booking::Closely));
+    assert_eq!(log.drain().unwrap().lines, 0);
 }
 
 /// §2.3, §4.10: neither a dead handle nor one of another kernel is told who is attached, fleet or not.

@@ -8,6 +8,7 @@ mod audit;
 mod budget;
 mod fold;
 mod kernel_audit;
+mod layers;
 mod marker;
 mod policy;
 mod policy_reference;

@@ -100,13 +100,13 @@ A lane table:
   code = [\"src/**\", \"tests/**\"]
 
 Example:
-  fak lanes lint examples/lanes/workspace.toml
+  fak lanes lint lanes.toml
 
 Exit status: 0 whatever is found, 2 if the table cannot be read.";
 
 pub(super) const LANES_CHECK: &str = "\
 Example:
-  fak lanes check examples/lanes/workspace.toml --lane docs --lane cmd
+  fak lanes check lanes.toml --lane docs --lane code
 
 Exit status: 0 they may run together, 1 they may not, 2 the table cannot be read or has no such lane.";
 
@@ -120,9 +120,10 @@ Exit status: 0, or 2 if the topology cannot be read or declared.";
 
 pub(super) const RUN: &str = "\
 Examples:
-  fak run examples/scenarios             every scenario of a folder
-  fak run my.json --audit run.jsonl      and keep the audit log
-  fak run my.json --json | jq .failed    for programs
+  fak run mine.json                      what an act answers otherwise than expected is a FAIL
+  fak run my-scenarios/                  every scenario of a folder
+  fak run mine.json --audit run.jsonl    and keep the audit log
+  fak run mine.json --json | jq .failed  for programs
 
 Exit status: 0 every expectation held, 1 one did not, 2 a file could not be read.";
 
@@ -136,13 +137,16 @@ pub(super) const EXPLAIN: &str = "\
 Examples:
   fak explain TRUST_VIOLATION            what a reason means and what to do about it
   fak explain a2achan/private            what a check refuses: the name after \"at\"
+  fak explain a2achan/gate               what a rung decides: the name after \"by\"
   fak explain STALE_BASE                 what the outcome of a merge means
-  fak explain my.json --step 3           every rung's opinion of a step, before it is performed
-  fak explain my.json --policy new.toml  the same of all its steps, under another policy
+  fak explain send                       what an act of a scenario may be told, and asked
+  fak explain a2a.send                   what a capability opens
+  fak explain mine.json --step 3         every rung's opinion of a step, before it is performed
+  fak explain mine.json --policy p.toml  the same of all its steps, under another policy
   fak explain                            the twelve reasons
   fak explain --checks                   every check there is
 
-Exit status: 0, or 2 if there is no such reason, check or scenario.";
+Exit status: 0, or 2 if nothing of that name is known, or the scenario cannot be read.";
 
 pub(super) const COMPLETIONS: &str = "\
 Example:

@@ -165,10 +165,10 @@ fn what_a_newcomer_mistakes_is_answered() {
     );
     check(
         &scratch,
-        &["explain", "a2achan/gate"],
+        &["explain", "a2achan/gat"],
         &expect![[r#"
-        fak: nothing is known of "a2achan/gate": did you mean "a2achan/bytes"? A check is what stands after "at", not after "by"
-    "#]],
+            fak: nothing is known of "a2achan/gat": did you mean "a2achan/gate"?
+        "#]],
     );
 }
 

@@ -4,6 +4,7 @@
 
 mod errors;
 mod help;
+mod newcomer;
 mod verbs;
 
 use std::{

@@ -23,10 +23,10 @@ fn run_ends_with_0_1_or_2() {
     assert_eq!(failed.status, 1);
     let said = "FAIL fails.json: step 2 (line 4): expected text \"other\", got \"plan\"";
     assert!(failed.out.contains(said), "{}", failed.out);
-    assert!(failed.out.ends_with("2 scenarios, 4 acts: 1 held, 1 failed, 0 unreadable\n"), "{}", failed.out);
+    assert!(failed.out.ends_with("2 scenarios (4 acts): 1 passed, 1 failed\n"), "{}", failed.out);
     let unreadable = scratch.fak(&["run", "."]);
     assert_eq!(unreadable.status, 2);
-    assert!(unreadable.out.ends_with("3 scenarios, 4 acts: 1 held, 1 failed, 1 unreadable\n"));
+    assert!(unreadable.out.ends_with("3 scenarios (4 acts): 1 passed, 1 failed, 1 could not be read\n"));
     assert!(unreadable.err.contains("unknown member \"rfe\", did you mean \"ref\""), "{}", unreadable.err);
 }
 

@@ -167,7 +167,9 @@ impl Future for BarrierWait {
 impl Drop for BarrierWait {
     fn drop(&mut self) {
         if let Some((place, _)) = self.place.take() {
-            self.barrier.core.state.lock().waiters.waiting.remove(&place);
+            // Dropped once the lock is: the last waker of a task may drop the task.
+            let left = self.barrier.core.state.lock().waiters.waiting.remove(&place);
+            drop(left);
         }
     }
 }

@@ -218,3 +218,27 @@ async fn arrivals_on_many_threads_wake_every_waiter() {
         assert!(task.await.unwrap());
     }
 }
+
+/// The last waker of a task may drop the task, and with it its wait: no waker is dropped while the
+/// barrier is locked. This would never return.
+#[test]
+fn a_waker_is_dropped_while_nothing_is_locked() {
+    struct Touchy(Barrier);
+    impl std::task::Wake for Touchy {
+        fn wake(self: Arc<Self>) {}
+    }
+    impl Drop for Touchy {
+        fn drop(&mut self) {
+            assert!(!self.0.report().complete);
+        }
+    }
+    let world = World::new();
+    let [a, _b] = world.attach_all(["a", "b"]);
+    let barrier = world.comm.open(group(&["a", "b"])).barrier(&a).allowed().unwrap();
+    let mut wait = barrier.wait(&a, None);
+    for _ in 0..2 {
+        let waker = Waker::from(Arc::new(Touchy(barrier.clone())));
+        assert!(std::pin::Pin::new(&mut wait).poll(&mut Context::from_waker(&waker)).is_pending());
+    }
+    drop(wait);
+}

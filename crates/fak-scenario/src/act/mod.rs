@@ -7,6 +7,7 @@ mod record;
 mod shape;
 mod wave;
 
+pub use self::shape::{ActInfo, acts};
 pub(crate) use self::{channel::*, kernel::*, record::*, shape::*, wave::*};
 use crate::expect::Expectations;
 
@@ -125,6 +126,8 @@ pub(crate) struct Step {
     pub(crate) save: Option<String>,
     /// What it must answer.
     pub(crate) expect: Expectations,
+    /// The names it gives or goes on with, as written under `as`, `save`, `ref` and the like.
+    pub(crate) names: Vec<String>,
 }
 
 /// What a step does, by family.

@@ -6,6 +6,10 @@
 pub(crate) enum Kind {
     /// One of a closed set of words.
     Word(&'static [&'static str]),
+    /// The name of a check; of one with instances, the check or one instance (`policy/deny`, `policy/deny#2`).
+    Check,
+    /// The name of a rung.
+    Rung,
     /// An exact text.
     Text,
     /// A text the answer contains.
@@ -53,7 +57,12 @@ const RECEIVED: Kind = Kind::Word(&["allow", "deny", "quarantine", "empty"]);
 const MERGED: Kind =
     Kind::Word(&["accepted", "conflict", "quarantined", "denied", "needs_approval", "deny", "quarantine"]);
 const REASONS: Kind = Kind::Word(&CORE_REASONS);
-const MERGE_REASONS: Kind = Kind::Word(&[
+const MERGE_REASONS: Kind = Kind::Word(&MERGED_AS);
+const TAINTS: Kind = Kind::Word(&["trusted", "tainted", "quarantined"]);
+const SCOPES: Kind = Kind::Word(&["agent", "fleet", "tenant", "public"]);
+
+/// The reasons of a refusal, and those a merge ends with (§5.4), by name.
+pub(crate) const MERGED_AS: [&str; 24] = [
     "DEFAULT_DENY",
     "POLICY_BLOCK",
     "SELF_MODIFY",
@@ -78,9 +87,7 @@ const MERGE_REASONS: Kind = Kind::Word(&[
     "SCOPE_WIDEN_FORBIDDEN",
     "UNSUPPORTED_PATCH",
     "APPROVAL_REQUIRED",
-]);
-const TAINTS: Kind = Kind::Word(&["trusted", "tainted", "quarantined"]);
-const SCOPES: Kind = Kind::Word(&["agent", "fleet", "tenant", "public"]);
+];
 
 /// The twelve reasons of §2.7 by name.
 pub(crate) const CORE_REASONS: [&str; 12] = [
@@ -102,25 +109,34 @@ type Members = &'static [(&'static str, Kind)];
 
 const V: (&str, Kind) = ("verdict", VERDICTS);
 const R: (&str, Kind) = ("reason", REASONS);
-const PLAIN: Members = &[V, R];
-const CALLED: Members = &[V, R, ("rung", Kind::Text), ("retry_after", Kind::Count)];
+/// Who decided, and which check refused.
+const G: (&str, Kind) = ("rung", Kind::Rung);
+const A: (&str, Kind) = ("at", Kind::Check);
+/// What the host does, which nobody decides.
+const HOSTED: Members = &[V, R];
+const PLAIN: Members = &[V, R, G, A];
+const CALLED: Members = &[V, R, G, A, ("retry_after", Kind::Count)];
 const RECV: Members = &[
     ("verdict", RECEIVED),
     R,
+    G,
+    A,
     ("text", Kind::Text),
     ("taint", TAINTS),
     ("scope", SCOPES),
     ("from", Kind::Text),
     ("missed", Kind::Count),
 ];
-const TEXT: Members = &[V, R, ("text", Kind::Text)];
+const TEXT: Members = &[V, R, G, A, ("text", Kind::Text)];
 const AWAIT: Members =
-    &[("verdict", RECEIVED), R, ("text", Kind::Text), ("empty", Kind::Flag), ("timeout", Kind::Flag)];
+    &[("verdict", RECEIVED), R, G, A, ("text", Kind::Text), ("empty", Kind::Flag), ("timeout", Kind::Flag)];
 const HOST: Members = &[V, R, ("ok", Kind::Flag), ("error", Kind::Contains)];
 const MERGE: Members = &[
     ("act", VERDICTS),
     ("verdict", MERGED),
     ("reason", MERGE_REASONS),
+    G,
+    A,
     ("conflict", Kind::Json),
     ("revision", Kind::Count),
     ("decision", Kind::Text),
@@ -128,6 +144,8 @@ const MERGE: Members = &[
 const CELL: Members = &[
     V,
     R,
+    G,
+    A,
     ("version", Kind::Count),
     ("text", Kind::Text),
     ("taint", TAINTS),
@@ -139,6 +157,8 @@ const CELL: Members = &[
 const COLLECTIVE: Members = &[
     V,
     R,
+    G,
+    A,
     ("rank", Kind::Count),
     ("output", Kind::Text),
     ("winner", Kind::Text),
@@ -148,8 +168,9 @@ const COLLECTIVE: Members = &[
     ("scope", SCOPES),
     ("error", Kind::Contains),
 ];
-const BARRIER: Members = &[V, R, ("complete", Kind::Flag), ("missing", Kind::List), ("gone", Kind::List)];
-const LEASE: Members = &[V, R, ("conflicts", Kind::List), ("fence", Kind::Count)];
+const BARRIER: Members =
+    &[V, R, G, A, ("complete", Kind::Flag), ("missing", Kind::List), ("gone", Kind::List)];
+const LEASE: Members = &[V, R, G, A, ("conflicts", Kind::List), ("fence", Kind::Count)];
 
 const fn act(
     name: &'static str,
@@ -176,11 +197,11 @@ pub(crate) static ACTS: &[ActShape] = &[
         By::Agent,
         &["topic", "body"],
         DROPS,
-        &[V, R, ("fanout", Kind::Count), ("skipped", Kind::Count), ("dropped", Kind::Count)],
+        &[V, R, G, A, ("fanout", Kind::Count), ("skipped", Kind::Count), ("dropped", Kind::Count)],
     ),
     act("subscribe", By::Agent, &["topic", "as"], DROPS, PLAIN),
     act("unsubscribe", By::Either, &["inbox"], DROPS, PLAIN),
-    act("open", By::Host, &["at"], DROPS, PLAIN),
+    act("open", By::Host, &["at"], DROPS, HOSTED),
     act("bind", By::Agent, &["at"], DROPS, PLAIN),
     act("unbind", By::Agent, &["at"], DROPS, PLAIN),
     act("request", By::Agent, &["to", "body", "as", "blocking", "deadline_ms"], DROPS, AWAIT),
@@ -189,8 +210,8 @@ pub(crate) static ACTS: &[ActShape] = &[
     act("widen", By::Agent, &["body", "ref", "scope"], KEEPS, PLAIN),
     act("trust", By::Agent, &["body", "ref", "evidence"], KEEPS, PLAIN),
     act("read", By::Agent, &["ref"], DROPS, TEXT),
-    act("pool_put", By::Agent, &["body"], KEEPS, &[V, R, ("taint", TAINTS), ("text", Kind::Text)]),
-    act("pool_get", By::Agent, &["text"], KEEPS, &[V, R, ("taint", TAINTS), ("text", Kind::Text)]),
+    act("pool_put", By::Agent, &["body"], KEEPS, &[V, R, G, A, ("taint", TAINTS), ("text", Kind::Text)]),
+    act("pool_get", By::Agent, &["text"], KEEPS, &[V, R, G, A, ("taint", TAINTS), ("text", Kind::Text)]),
     act("compact", By::Agent, &["body", "as"], DROPS, TEXT),
     act("resume", By::Agent, &["window"], KEEPS, TEXT),
     act("status", By::Agent, &["status"], DROPS, PLAIN),
@@ -199,17 +220,17 @@ pub(crate) static ACTS: &[ActShape] = &[
     act("ack", By::Agent, &["action", "as"], DROPS, PLAIN),
     act("observe", By::Agent, &["as"], DROPS, PLAIN),
     act("call", By::Agent, &["tool", "args", "meta", "address"], KEEPS, CALLED),
-    act("explain", By::Host, &["of"], DROPS, &[V, R, ("rungs", Kind::Json), ("hint", Kind::Contains)]),
+    act("explain", By::Host, &["of"], DROPS, &[V, R, G, A, ("rungs", Kind::Json), ("hint", Kind::Contains)]),
     act("detach", By::Host, &["agent"], DROPS, HOST),
     act("attach", By::Host, &["agent"], DROPS, HOST),
-    act("who", By::Agent, &[], DROPS, &[V, R, ("agents", Kind::List)]),
-    act("held", By::Agent, &[], DROPS, &[V, R, ("count", Kind::Count), ("texts", Kind::List)]),
+    act("who", By::Agent, &[], DROPS, &[V, R, G, A, ("agents", Kind::List)]),
+    act("held", By::Agent, &[], DROPS, &[V, R, G, A, ("count", Kind::Count), ("texts", Kind::List)]),
     act(
         "create",
         By::Either,
         &["record"],
         DROPS,
-        &[V, R, ("act", VERDICTS), ("ok", Kind::Flag), ("error", Kind::Contains)],
+        &[V, R, G, A, ("act", VERDICTS), ("ok", Kind::Flag), ("error", Kind::Contains)],
     ),
     act("patch", By::Agent, &["patch", "key"], KEEPS, MERGE),
     act("approve", By::Agent, &["task", "decision"], DROPS, MERGE),
@@ -222,6 +243,8 @@ pub(crate) static ACTS: &[ActShape] = &[
         &[
             V,
             R,
+            G,
+            A,
             ("act", VERDICTS),
             ("body_visible", Kind::Flag),
             ("notes", Kind::List),
@@ -238,7 +261,7 @@ pub(crate) static ACTS: &[ActShape] = &[
         By::Agent,
         &["task"],
         DROPS,
-        &[V, R, ("count", Kind::Count), ("redacted", Kind::Count), ("verifies", Kind::Flag)],
+        &[V, R, G, A, ("count", Kind::Count), ("redacted", Kind::Count), ("verifies", Kind::Flag)],
     ),
     act("watch", By::Agent, &["task", "prefix", "as"], DROPS, PLAIN),
     act(
@@ -249,6 +272,8 @@ pub(crate) static ACTS: &[ActShape] = &[
         &[
             V,
             R,
+            G,
+            A,
             ("event_kind", Kind::Text),
             ("actor", Kind::Text),
             ("key", Kind::Text),
@@ -257,7 +282,13 @@ pub(crate) static ACTS: &[ActShape] = &[
             ("missed", Kind::Count),
         ],
     ),
-    act("journal", By::Either, &["task"], KEEPS, &[V, R, ("entries", Kind::Count), ("verifies", Kind::Flag)]),
+    act(
+        "journal",
+        By::Either,
+        &["task"],
+        KEEPS,
+        &[V, R, G, A, ("entries", Kind::Count), ("verifies", Kind::Flag)],
+    ),
     act(
         "load",
         By::Host,
@@ -284,12 +315,12 @@ pub(crate) static ACTS: &[ActShape] = &[
     act("arrive", By::Either, &["as", "member", "evidence"], DROPS, BARRIER),
     act("depart", By::Either, &["as", "member"], DROPS, BARRIER),
     act("barrier_status", By::Either, &["as"], DROPS, BARRIER),
-    act("split", By::Either, &["group", "colours", "lease"], DROPS, &[V, R, ("parts", Kind::Json)]),
+    act("split", By::Either, &["group", "colours", "lease"], DROPS, &[V, R, G, A, ("parts", Kind::Json)]),
     act("lease", By::Agent, &["lane", "tree", "ttl_ms", "as"], DROPS, LEASE),
     act("renew", By::Either, &["as"], DROPS, LEASE),
     act("release", By::Either, &["as"], DROPS, LEASE),
     act("check", By::Either, &["as", "path"], DROPS, LEASE),
-    act("tick", By::Host, &["ms"], DROPS, PLAIN),
+    act("tick", By::Host, &["ms"], DROPS, HOSTED),
     act(
         "audit",
         By::Host,
@@ -322,4 +353,28 @@ impl ActShape {
     pub(crate) fn named(name: &str) -> Option<&'static Self> {
         ACTS.iter().find(|act| act.name == name)
     }
+}
+
+/// What there is to know of an act of scenarios without performing it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ActInfo {
+    /// The value of `do`.
+    pub name: &'static str,
+    /// The other members its step may have.
+    pub members: Vec<&'static str>,
+    /// The members of `expect` that it answers.
+    pub answers: Vec<&'static str>,
+}
+
+/// Every act that a step of a scenario may be.
+pub fn acts() -> impl Iterator<Item = ActInfo> {
+    ACTS.iter().map(|act| {
+        let by = (act.by != By::Host).then_some("by");
+        let save = act.save.then_some("save");
+        ActInfo {
+            name: act.name,
+            members: by.into_iter().chain(act.arguments.iter().copied()).chain(save).collect(),
+            answers: act.expect.iter().map(|(name, _)| *name).collect(),
+        }
+    })
 }

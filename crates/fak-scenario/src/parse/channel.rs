@@ -54,7 +54,7 @@ pub(super) fn act(names: &mut Names, name: &str, fields: &mut Fields<'_>) -> Par
             deadline_ms: optional_count(fields, "deadline_ms")?,
         },
         "reply" => ChannelAct::Reply {
-            to_request: names.kept(Kept::Saved, fields.required("to_request")?)?,
+            to_request: names.message(fields.required("to_request")?)?,
             body: body(names, fields.required("body")?)?,
         },
         "await" => ChannelAct::Await { name: names.kept(Kept::Request, fields.required("as")?)? },

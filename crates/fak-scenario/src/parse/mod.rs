@@ -4,6 +4,7 @@
 mod body_text;
 mod channel;
 mod expect;
+mod faults;
 mod kernel;
 mod names;
 mod parts;
@@ -21,24 +22,17 @@ use fak_abi::{
 
 pub use self::body_text::spell_out;
 pub(crate) use self::expect::to_serde;
-use self::names::Names;
+use self::{
+    faults::{Fault, Faults, Parsed},
+    names::Names,
+};
 use crate::{
     act::{ActShape, RawJson},
     error::{Place, Problem, ScenarioError},
     load::{self, FILE_LIMIT, Reach},
     model::Scenario,
+    words::meant,
 };
-
-/// Why a part could not be read: with its place in this text, or already complete.
-#[derive(Debug)]
-enum Fault {
-    /// In the text at hand.
-    Here(Box<(json::Error, Option<Problem>)>),
-    /// In a file it names.
-    Elsewhere(Box<ScenarioError>),
-}
-
-type Parsed<T> = Result<T, Fault>;
 
 /// What reading needs besides the text.
 struct Source<'t> {
@@ -54,7 +48,8 @@ impl Scenario {
     ///
     /// # Errors
     ///
-    /// [`ScenarioError`] if the file cannot be read or is no scenario; it says where and what was expected.
+    /// [`ScenarioError`] if the file cannot be read or is no scenario; it says where and what was expected. Things that are wrong
+    /// independently of each other are all named, up to twenty, as [`ScenarioError::Several`].
     pub fn load(path: &Path, reach: Reach) -> Result<Self, ScenarioError> {
         Self::parse(&load::read(path)?, path, reach)
     }
@@ -73,23 +68,44 @@ impl Scenario {
         // The document is UTF-8, or it would not have been read.
         let source = Source::new(std::str::from_utf8(text).unwrap_or_default(), path, reach);
         let root = document.root();
-        read(&source, root).map_err(|fault| match fault {
-            Fault::Here(here) => placed(path, here.0, here.1, Some(root)),
-            Fault::Elsewhere(error) => *error,
-        })
+        read(&source, root).map_err(|fault| fault.into_error(path, root))
     }
 }
 
 fn read(source: &Source<'_>, root: Cursor<'_>) -> Parsed<Scenario> {
-    let mut fields = closed(root, top::MEMBERS)?;
-    let header = top::header(&mut fields)?;
-    let setup = top::setup(source, &mut fields)?;
-    let mut names = Names::new(setup.agents.iter().map(|agent| agent.name.clone()));
+    let mut fields = root.object()?;
+    top::of_another_schema(&mut fields)?;
+    let mut faults = Faults::of(root, top::MEMBERS);
+    let header = top::header(&mut faults, &mut fields);
+    let mut names = Names::new(agent_names(&faults, root));
+    let setup = top::setup(source, &mut faults, &mut fields);
     let mut steps = Vec::new();
-    for (index, cursor) in fields.required("steps")?.array()?.enumerate() {
-        steps.push(step::step(source, &mut names, index + 1, cursor)?);
+    let listed = fields.required("steps").and_then(Cursor::array).map_err(Fault::from);
+    for (index, cursor) in faults.keep(root, listed).into_iter().flatten().enumerate() {
+        match faults.keep(cursor, step::step(source, &mut names, index + 1, cursor)) {
+            Some(step) => steps.push(step),
+            // What it would have named is no fault of the steps that go on with it.
+            None => names.presume(cursor),
+        }
     }
-    Ok(Scenario { path: PathBuf::from(source.path), name: header.name, about: header.about, setup, steps })
+    let scenario = header.zip(setup).map(|(header, setup)| Scenario {
+        path: PathBuf::from(source.path),
+        name: header.name,
+        about: header.about,
+        setup,
+        steps,
+    });
+    faults.settle(scenario)
+}
+
+/// The agents by name, also those that are not written as they must be. `None` where they are not to be told: under a
+/// misspelt member.
+fn agent_names(faults: &Faults, root: Cursor<'_>) -> Option<Vec<String>> {
+    match root.value().member("agents") {
+        Some(agents) => Some(agents.as_object()?.iter().map(|agent| agent.name.to_string()).collect()),
+        None if faults.misspelt() => None,
+        None => Some(Vec::new()),
+    }
 }
 
 /// The error of a file: the step is read off the path of the place.
@@ -126,26 +142,27 @@ fn placed(
     }
 }
 
-/// The members of an object that has no others. An unknown one is refused before a missing one, because it is most often the
+/// The members of an object that has no others. Unknown ones are refused before a missing one, because it is most often the
 /// missing one misspelt.
 fn closed<'d>(cursor: Cursor<'d>, known: &[&'static str]) -> Parsed<Fields<'d>> {
-    let mut probe = cursor.object()?;
-    for name in known {
-        probe.optional(name);
-    }
-    match probe.finish() {
-        Ok(()) => Ok(cursor.object()?),
-        Err(error) => {
-            let problem = match error.problem() {
-                problem @ json::Problem::UnknownMember { nearest: None, .. } => Some(Problem::Json {
-                    problem: problem.clone(),
-                    known: known.iter().map(|name| (*name).to_owned()).collect(),
-                }),
-                _ => None,
-            };
-            Err(Fault::here(error, problem))
+    let mut faults = Faults::default();
+    for (name, member) in cursor.entries()? {
+        if !known.contains(&name) {
+            faults.keep::<()>(member, Err(strange(member, name, known)));
         }
     }
+    faults.settle(Some(cursor.object()?))
+}
+
+/// A member that an object cannot have.
+fn strange(member: Cursor<'_>, name: &str, known: &[&'static str]) -> Fault {
+    let nearest = meant(name, known.iter().copied()).map(str::to_owned);
+    let listed = nearest.is_none().then(|| known.iter().map(|name| (*name).to_owned()).collect());
+    let problem = json::Problem::UnknownMember { name: name.to_owned(), nearest };
+    Fault::here(
+        member.error(problem.clone()),
+        Some(Problem::Json { problem, known: listed.unwrap_or_default() }),
+    )
 }
 
 /// A fault of this value's own.
@@ -213,18 +230,8 @@ impl<'t> Source<'t> {
     }
 }
 
-impl Fault {
-    fn here(error: json::Error, problem: Option<Problem>) -> Self {
-        Self::Here(Box::new((error, problem)))
-    }
-
-    fn elsewhere(error: impl Into<ScenarioError>) -> Self {
-        Self::Elsewhere(Box::new(error.into()))
-    }
-}
-
-impl From<json::Error> for Fault {
-    fn from(error: json::Error) -> Self {
-        Self::here(error, None)
-    }
+/// The members of every part that has a fixed list, for the tests of the words.
+#[cfg(test)]
+pub(crate) fn members_of_parts() -> Vec<&'static str> {
+    [top::MEMBERS, top::AGENT, top::LIMITS, parts::BODY].concat()
 }

@@ -3,10 +3,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use fak_abi::json::{Cursor, nearest};
+use fak_abi::json::{Cursor, Value};
 
 use super::{Parsed, fault};
-use crate::{act::Actor, error::Problem};
+use crate::{act::Actor, error::Problem, words::meant};
 
 /// What a name stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -31,11 +31,23 @@ pub(super) enum Kept {
 
 /// The names known so far.
 pub(super) struct Names {
-    agents: BTreeSet<String>,
+    /// `None` if any name will do, because the agents themselves could not be told.
+    agents: Option<BTreeSet<String>>,
     kept: BTreeMap<Kept, BTreeSet<String>>,
 }
 
 impl Kept {
+    const ALL: [Self; 8] = [
+        Self::Saved,
+        Self::Inbox,
+        Self::Request,
+        Self::Leased,
+        Self::Group,
+        Self::Barrier,
+        Self::Lease,
+        Self::Watch,
+    ];
+
     fn what(self) -> &'static str {
         match self {
             Self::Saved => "saved value",
@@ -51,17 +63,30 @@ impl Kept {
 }
 
 impl Names {
-    pub(super) fn new(agents: impl Iterator<Item = String>) -> Self {
-        Self { agents: agents.collect(), kept: BTreeMap::new() }
+    pub(super) fn new(agents: Option<Vec<String>>) -> Self {
+        Self { agents: agents.map(|agents| agents.into_iter().collect()), kept: BTreeMap::new() }
+    }
+
+    /// Takes every name that a step which could not be read may have given.
+    pub(super) fn presume(&mut self, step: Cursor<'_>) {
+        for member in ["as", "save", "name"] {
+            if let Some(name) = step.value().member(member).and_then(Value::as_str) {
+                for kept in Kept::ALL {
+                    self.keep(kept, name);
+                }
+            }
+        }
     }
 
     /// An agent's name.
     pub(super) fn agent(&self, cursor: Cursor<'_>) -> Parsed<String> {
         let name = cursor.string()?;
-        if self.agents.contains(name) {
-            return Ok(name.to_owned());
+        match &self.agents {
+            Some(agents) if !agents.contains(name) => {
+                Err(unknown(cursor, "agent", name, agents.iter().map(String::as_str)))
+            }
+            _ => Ok(name.to_owned()),
         }
-        Err(unknown(cursor, "agent", name, self.agents.iter().map(String::as_str)))
     }
 
     /// Who acts: an agent, or `?name` for a stranger.
@@ -87,12 +112,21 @@ impl Names {
 
     /// A name an earlier step gave.
     pub(super) fn kept(&self, kept: Kept, cursor: Cursor<'_>) -> Parsed<String> {
+        self.kept_as(&[kept], kept.what(), cursor)
+    }
+
+    /// A message that was received: saved, or leased.
+    pub(super) fn message(&self, cursor: Cursor<'_>) -> Parsed<String> {
+        self.kept_as(&[Kept::Saved, Kept::Leased], "saved or leased message", cursor)
+    }
+
+    fn kept_as(&self, kinds: &[Kept], what: &'static str, cursor: Cursor<'_>) -> Parsed<String> {
         let name = cursor.string()?;
-        let known = self.kept.get(&kept);
-        if known.is_some_and(|known| known.contains(name)) {
+        let known = kinds.iter().filter_map(|kept| self.kept.get(kept)).flatten().map(String::as_str);
+        if known.clone().any(|known| known == name) {
             return Ok(name.to_owned());
         }
-        Err(unknown(cursor, kept.what(), name, known.into_iter().flatten().map(String::as_str)))
+        Err(unknown(cursor, what, name, known))
     }
 }
 
@@ -107,7 +141,7 @@ fn unknown<'k>(
         Problem::UnknownName {
             what,
             name: name.to_owned(),
-            nearest: nearest(name, known.clone()).map(str::to_owned),
+            nearest: meant(name, known.clone()).map(str::to_owned),
             known: known.map(str::to_owned).collect(),
         },
     )

@@ -3,17 +3,18 @@
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use fak_abi::{
     Locale, ShareScope, Taint,
-    json::{Cursor, Fields, nearest},
+    json::{Cursor, Fields},
 };
 
 use super::{
-    Parsed, QUOTED, closed, fault,
+    Fault, Faults, Parsed, QUOTED, fault,
     names::{Kept, Names},
     rule, unfit,
 };
 use crate::{
     act::{Address, Body, Inbox, Source, Subject},
     error::Problem,
+    words::meant,
 };
 
 /// The members a body may have.
@@ -24,47 +25,60 @@ pub(super) fn address(cursor: Cursor<'_>) -> Parsed<Address> {
     let parts = cursor.string()?.split_once(':');
     match parts.and_then(|(locale, id)| Some((locale.parse::<Locale>().ok()?, id))) {
         Some((locale, id)) => Ok(Address { locale, id: id.to_owned() }),
-        None => Err(unfit(
-            cursor,
-            "a channel as \"locale:id\", such as \"in_kernel:news\"; the locale is in_kernel, session or window",
-        )),
+        None => Err(no_channel(cursor)),
+    }
+}
+
+/// A text that is no channel, with one that it may be meant to be.
+fn no_channel(cursor: Cursor<'_>) -> Fault {
+    const EXPECTED: &str =
+        "a channel as \"locale:id\", such as \"in_kernel:news\"; the locale is in_kernel, session or window";
+    let given = cursor.value().as_str().unwrap_or_default();
+    let locales = Locale::ALL.iter().map(|locale| locale.name());
+    let near = match given.split_once(':') {
+        Some((locale, id)) => meant(locale, locales).map(|locale| (locale, id)),
+        None => Some((Locale::InKernel.name(), given)),
+    };
+    match near.filter(|_| given.len() <= QUOTED) {
+        Some((locale, id)) if fak_abi::Id::new(id).is_ok() => {
+            rule(cursor, format!("expected {EXPECTED}; found {given:?}, did you mean \"{locale}:{id}\"?"))
+        }
+        _ => unfit(cursor, EXPECTED),
     }
 }
 
 /// `{text | base64 | ref, scope?, taint?, owner?}`.
 pub(super) fn body(names: &Names, cursor: Cursor<'_>) -> Parsed<Body> {
-    if cursor.value().as_str().is_some() {
+    if cursor.value().as_object().is_none() {
         return Err(rule(cursor, "a body is an object: {\"text\": …}, with \"scope\" if it is to be shared"));
     }
-    let mut fields = closed(cursor, BODY)?;
-    let text = fields.optional("text");
-    let base64 = fields.optional("base64");
-    let saved = fields.optional("ref");
-    let source = match (text, base64, saved) {
-        (Some(text), None, None) => Source::Bytes(text.string()?.as_bytes().to_vec()),
-        (None, Some(base64), None) => Source::Bytes(
+    let mut fields = cursor.object()?;
+    let mut faults = Faults::of(cursor, BODY);
+    let source = faults.keep(cursor, bytes_of(names, &mut fields));
+    let owner_at = fields.optional("owner");
+    if let (Some(_), Some(owner)) = (fields.optional("ref"), owner_at) {
+        faults
+            .keep::<()>(owner, Err(rule(owner, "a kept \"ref\" has its owner already; leave \"owner\" out")));
+    }
+    let scope = faults.keep(cursor, scope(&mut fields)).flatten();
+    let taint = fields.optional("taint").map(|at| word(at, "taint", Taint::ALL, Taint::name)).transpose();
+    let taint = faults.keep(cursor, taint).flatten();
+    let owner = faults.keep(cursor, owner_at.map(|owner| names.agent(owner)).transpose()).flatten();
+    faults.settle(source.map(|source| Body { source, scope, taint, owner }))
+}
+
+/// The one of `text`, `base64` and `ref` that a body has.
+fn bytes_of(names: &Names, fields: &mut Fields<'_>) -> Parsed<Source> {
+    match (fields.optional("text"), fields.optional("base64"), fields.optional("ref")) {
+        (Some(text), None, None) => Ok(Source::Bytes(text.string()?.as_bytes().to_vec())),
+        (None, Some(base64), None) => Ok(Source::Bytes(
             STANDARD
                 .decode(base64.string()?)
                 .map_err(|_| base64.invalid("standard base64 with its padding"))?,
-        ),
-        (None, None, Some(saved)) => Source::Saved(names.kept(Kept::Saved, saved)?),
-        _ => {
-            return Err(rule(cursor, "a body has exactly one of \"text\", \"base64\" and \"ref\""));
-        }
-    };
-    let owner = fields.optional("owner");
-    if let (Source::Saved(_), Some(owner)) = (&source, owner) {
-        return Err(rule(owner, "a kept \"ref\" has its owner already; leave \"owner\" out"));
+        )),
+        (None, None, Some(saved)) => Ok(Source::Saved(names.kept(Kept::Saved, saved)?)),
+        _ => Err(rule(fields.cursor(), "a body has exactly one of \"text\", \"base64\" and \"ref\"")),
     }
-    Ok(Body {
-        source,
-        scope: scope(&mut fields)?,
-        taint: fields
-            .optional("taint")
-            .map(|taint| word(taint, "taint", Taint::ALL, Taint::name))
-            .transpose()?,
-        owner: owner.map(|owner| names.agent(owner)).transpose()?,
-    })
 }
 
 /// `scope`, if it is there.
@@ -103,7 +117,7 @@ pub(super) fn word<T: Copy>(
         let problem = Problem::UnknownName {
             what,
             name: given.chars().take(QUOTED).collect(),
-            nearest: nearest(given, names()).map(str::to_owned),
+            nearest: meant(given, names()).map(str::to_owned),
             known: names().map(str::to_owned).collect(),
         };
         fault(cursor, problem)

@@ -1,17 +1,38 @@
 //! One step: what every act has (`do`, `by`, `save`, `expect`), then the reader of its family.
 
-use fak_abi::json::{Cursor, nearest};
+use fak_abi::json::Cursor;
 
 use super::{
-    Parsed, Source, channel, closed, expect, fault, kernel,
+    Fault, Faults, Parsed, Source, channel, closed, expect, fault, kernel,
     names::{Kept, Names},
-    record, rule, wave,
+    parts, record, rule, wave,
 };
 use crate::{
     act::{ACTS, Act, ActShape, Actor, By, Step},
     error::Problem,
-    expect::Expectations,
+    words::meant,
 };
+
+/// Arguments that an act which takes them cannot do without.
+const ALWAYS: &[&str] = &[
+    "to",
+    "topic",
+    "group",
+    "agent",
+    "tool",
+    "ms",
+    "patch",
+    "record",
+    "journal",
+    "members",
+    "bodies",
+    "outputs",
+    "reduce",
+    "colours",
+    "window",
+    "decision",
+    "to_request",
+];
 
 pub(super) fn step(
     source: &Source<'_>,
@@ -25,23 +46,84 @@ pub(super) fn step(
     if shape.save {
         known.push("save");
     }
-    let mut fields = closed(cursor, &known)?;
-    let by = actor(names, shape, cursor)?;
-    let act = act(source, names, shape, &by, cursor)?;
+    let mut fields = cursor.object()?;
+    let hosted = fields.optional("by").filter(|_| shape.by == By::Host);
+    known.extend(hosted.map(|_| "by"));
+    let mut faults = Faults::of(cursor, &known);
+    if let Some(by) = hosted {
+        let text = format!("\"{}\" is done by the host, not by an agent: leave \"by\" out", shape.name);
+        faults.keep::<()>(by, Err(rule(by, text)));
+    }
+    let by = faults.keep(cursor, actor(names, shape, cursor));
+    arguments(names, shape, cursor, &mut faults);
+    let act = act(source, names, shape, by.as_ref().unwrap_or(&Actor::Host), cursor);
+    let act = faults.keep(cursor, act);
     let expect = match fields.optional("expect") {
-        Some(cursor) => expect::expectations(shape, cursor)?,
-        None => Expectations::Success,
+        Some(cursor) => faults.keep(cursor, expect::expectations(shape, cursor)),
+        None => Some(expect::success(shape)),
     };
-    let save = match fields.optional("save") {
-        Some(cursor) => Some(names.give(Kept::Saved, cursor)?),
-        None => None,
-    };
-    Ok(Step { number, line: source.line(cursor), shape, by, act, save, expect })
+    let save = fields.optional("save").map(|at| names.give(Kept::Saved, at)).transpose();
+    let save = faults.keep(cursor, save);
+    let (line, given) = (source.line(cursor), given(shape, cursor));
+    let step = by.zip(act).zip(expect).zip(save);
+    faults.settle(step.map(|(((by, act), expect), save)| Step {
+        number,
+        line,
+        shape,
+        by,
+        act,
+        save,
+        expect,
+        names: given,
+    }))
+}
+
+/// The names a step gives or goes on with.
+fn given(shape: &ActShape, cursor: Cursor<'_>) -> Vec<String> {
+    const NAMES: &[&str] =
+        &["as", "save", "inbox", "ref", "to_request", "decision", "window", "group", "journal", "name"];
+    let members = cursor.value().as_object().unwrap_or_default();
+    let own = members.iter().filter(|member| NAMES.contains(&&*member.name));
+    let own = own.filter(|member| *member.name == *"save" || shape.arguments.contains(&&*member.name));
+    let bodies = members.iter().filter(|member| matches!(&*member.name, "body" | "bodies" | "outputs"));
+    let refs = bodies.flat_map(|member| match member.value.as_array() {
+        Some(list) => list,
+        None => std::slice::from_ref(&member.value),
+    });
+    own.filter_map(|member| member.value.as_str())
+        .chain(refs.filter_map(|body| body.member("ref")?.as_str()))
+        .map(str::to_owned)
+        .collect()
+}
+
+/// What is wrong with arguments that mean the same in every act, one by one: whoever reads the act stops at the first.
+fn arguments(names: &Names, shape: &'static ActShape, cursor: Cursor<'_>, faults: &mut Faults) {
+    let Ok(mut fields) = cursor.object() else { return };
+    for name in shape.arguments {
+        let needed = ALWAYS.contains(name) || (*name == "body" && !shape.arguments.contains(&"ref"));
+        let Some(at) = fields.optional(name) else {
+            if needed {
+                faults.keep(cursor, fields.required(name).map_err(Into::into));
+            }
+            continue;
+        };
+        match *name {
+            "to" | "topic" | "at" | "address" => drop(faults.keep(at, parts::address(at))),
+            "body" => drop(faults.keep(at, parts::body(names, at))),
+            "scope" => drop(faults.keep(at, parts::scope(&mut fields))),
+            "ttl_ms" | "deadline_ms" | "ms" => drop(faults.keep(at, at.u64().map_err(Into::into))),
+            _ => {}
+        }
+    }
 }
 
 /// The row of the act that `do` names.
 fn shape(cursor: Cursor<'_>) -> Parsed<&'static ActShape> {
-    let name_at = cursor.object()?.required("do")?;
+    let mut fields = cursor.object()?;
+    let name_at = match fields.optional("do") {
+        Some(at) => at,
+        None => return Err(without_act(cursor)),
+    };
     let name = name_at.string()?;
     ActShape::named(name).ok_or_else(|| {
         let known = || ACTS.iter().map(|act| act.name);
@@ -50,11 +132,25 @@ fn shape(cursor: Cursor<'_>) -> Parsed<&'static ActShape> {
             Problem::UnknownName {
                 what: "act",
                 name: name.to_owned(),
-                nearest: nearest(name, known()).map(str::to_owned),
+                nearest: meant(name, known()).map(str::to_owned),
                 known: known().map(str::to_owned).collect(),
             },
         )
     })
+}
+
+/// A step that does nothing: most often what it does stands under another name.
+fn without_act(cursor: Cursor<'_>) -> Fault {
+    let members = cursor.value().as_object().unwrap_or_default();
+    let act = |name: &str| meant(name, ["do"]).filter(|_| name != "by");
+    let other = members.iter().find(|member| act(&member.name).is_some());
+    match other {
+        Some(other) => rule(
+            cursor,
+            format!("missing member \"do\", which names the act; is {:?} meant to be it?", other.name),
+        ),
+        None => rule(cursor, "missing member \"do\", which names the act, such as \"do\": \"send\""),
+    }
 }
 
 /// What an act may be told, without what only a step has.

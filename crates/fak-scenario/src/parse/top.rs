@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, num::NonZeroU32};
 
 use fak_abi::{
     CapSet, Capability, Id, PrincipalKind, PrincipalSpec, ShareScope, Timestamp,
-    json::{Cursor, Fields, Kind, nearest},
+    json::{Cursor, Fields, Kind, Value},
 };
 use fak_adjudicate::Policy;
 use fak_agenttopo::Topology;
@@ -12,7 +12,7 @@ use fak_comm::{CommError, LaneSpec, Listing, Taxonomy};
 use fak_sharedtask::ApprovalRule;
 
 use super::{
-    Fault, Parsed, Source, closed, fault,
+    Fault, Faults, Parsed, Source, closed, fault,
     parts::{optional_count, optional_text, texts, word},
     record::file_member,
     rule, unfit,
@@ -22,6 +22,7 @@ use crate::{
     error::{Problem, ScenarioError},
     load::{SCHEMA, read_policy},
     model::{AgentSpec, Limits, Rate, Setup, StoreSpec},
+    words::meant,
 };
 
 /// The members of a scenario.
@@ -29,6 +30,13 @@ pub(super) const MEMBERS: &[&str] = &[
     "schema", "name", "about", "agents", "policy", "limits", "lanes", "topology", "store", "tasks", "clock",
     "steps",
 ];
+
+/// The members of an agent.
+pub(super) const AGENT: &[&str] = &["kind", "fleet", "tenant", "trace_id", "caps"];
+
+/// The members of `limits`.
+pub(super) const LIMITS: &[&str] =
+    &["mailbox_capacity", "max_body_bytes", "pending", "redeliveries", "addressing", "rate"];
 
 /// The most messages a mailbox of a scenario can be told to hold.
 const MAX_CAPACITY: u64 = 65_536;
@@ -41,49 +49,72 @@ pub(super) struct Header {
     pub(super) about: Option<String>,
 }
 
-pub(super) fn header(fields: &mut Fields<'_>) -> Parsed<Header> {
-    let schema = fields.required("schema")?;
-    if schema.string()? != SCHEMA {
-        return Err(unfit(schema, &format!("{SCHEMA:?}")));
+pub(super) fn header(faults: &mut Faults, fields: &mut Fields<'_>) -> Option<Header> {
+    let root = fields.cursor();
+    let known = schema(fields);
+    faults.keep(root, known);
+    let name = fields.required("name").and_then(Cursor::non_empty).map_err(Fault::from);
+    let name = faults.keep(root, name)?.to_owned();
+    let about = optional_text(fields, "about");
+    Some(Header { name, about: faults.keep(root, about)? })
+}
+
+/// A file of another kind is no scenario with many things wrong.
+pub(super) fn of_another_schema(fields: &mut Fields<'_>) -> Parsed<()> {
+    match fields.optional("schema").map(|at| (at, at.value().as_str())) {
+        Some((at, Some(other))) if other.starts_with("fak.") && !other.starts_with("fak.scenario") => {
+            Err(unfit(at, &format!("{SCHEMA:?}")))
+        }
+        _ => Ok(()),
     }
-    Ok(Header {
-        name: fields.required("name")?.non_empty()?.to_owned(),
-        about: optional_text(fields, "about")?,
+}
+
+fn schema(fields: &mut Fields<'_>) -> Parsed<()> {
+    let schema = fields.required("schema")?;
+    if schema.string()? == SCHEMA { Ok(()) } else { Err(unfit(schema, &format!("{SCHEMA:?}"))) }
+}
+
+/// Each part by itself; `None` if one of them cannot be read.
+pub(super) fn setup(source: &Source<'_>, faults: &mut Faults, fields: &mut Fields<'_>) -> Option<Setup> {
+    let root = fields.cursor();
+    let mut agents = Vec::new();
+    let listed = fields.optional("agents").map(Cursor::entries).transpose().map_err(Fault::from);
+    for (name, cursor) in faults.keep(root, listed).flatten().into_iter().flatten() {
+        agents.extend(faults.keep(cursor, agent(name, cursor)));
+    }
+    let mut part = |name| fields.optional(name);
+    let idle_rules = part("policy").map_or_else(Vec::new, |at| idle_rules(&agents, at));
+    let policy = part("policy").map(|at| faults.keep(at, policy(source, at)));
+    let limits = part("limits").map(|at| faults.keep(at, limits(at)));
+    let lanes = part("lanes").map(|at| faults.keep(at, lanes(source, at)));
+    let topology = part("topology").map(|at| faults.keep(at, topology(root, &agents, at)));
+    let store_at = part("store");
+    let store = faults.keep(store_at.unwrap_or(root), store(&agents, store_at));
+    let tasks = part("tasks").map(|at| faults.keep(at, tasks(source, at)));
+    let clock = part("clock").map(|at| faults.keep(at, clock(at)));
+    Some(Setup {
+        agents,
+        policy: given(policy)?,
+        idle_rules,
+        limits: given(limits)?.unwrap_or_default(),
+        lanes: given(lanes)?,
+        topology: given(topology)?,
+        store: store?,
+        tasks: given(tasks)?.unwrap_or_default(),
+        clock: given(clock)?.unwrap_or(DEFAULT_TIME),
     })
 }
 
-pub(super) fn setup(source: &Source<'_>, fields: &mut Fields<'_>) -> Parsed<Setup> {
-    let mut agents = Vec::new();
-    if let Some(cursor) = fields.optional("agents") {
-        for (name, cursor) in cursor.entries()? {
-            agents.push(agent(name, cursor)?);
-        }
-    }
-    Ok(Setup {
-        policy: fields.optional("policy").map(|cursor| policy(source, cursor)).transpose()?,
-        limits: match fields.optional("limits") {
-            Some(cursor) => limits(cursor)?,
-            None => Limits::default(),
-        },
-        lanes: fields.optional("lanes").map(|cursor| lanes(source, cursor)).transpose()?,
-        topology: match fields.optional("topology") {
-            Some(cursor) => Some(topology(&agents, cursor)?),
-            None => None,
-        },
-        store: store(&agents, fields.optional("store"))?,
-        tasks: match fields.optional("tasks") {
-            Some(cursor) => tasks(source, cursor)?,
-            None => Vec::new(),
-        },
-        clock: match fields.optional("clock") {
-            Some(cursor) => cursor
-                .string()?
-                .parse()
-                .map_err(|_| unfit(cursor, "a time as RFC 3339 has it, such as \"2026-01-01T00:00:00Z\""))?,
-            None => DEFAULT_TIME,
-        },
-        agents,
-    })
+/// A part that may be left out: `None` if it is there and cannot be read.
+fn given<T>(part: Option<Option<T>>) -> Option<Option<T>> {
+    part.map_or(Some(None), |read| read.map(Some))
+}
+
+fn clock(cursor: Cursor<'_>) -> Parsed<Timestamp> {
+    cursor
+        .string()?
+        .parse()
+        .map_err(|_| unfit(cursor, "a time as RFC 3339 has it, such as \"2026-01-01T00:00:00Z\""))
 }
 
 fn agent(name: &str, cursor: Cursor<'_>) -> Parsed<AgentSpec> {
@@ -93,27 +124,24 @@ fn agent(name: &str, cursor: Cursor<'_>) -> Parsed<AgentSpec> {
             "an agent's name does not start with \"?\": that is for principals never attached",
         ));
     }
-    let mut fields = closed(cursor, &["kind", "fleet", "tenant", "trace_id", "caps"])?;
-    let kind = match fields.optional("kind") {
-        Some(kind) => word(kind, "kind", PrincipalKind::ALL, PrincipalKind::name)?,
-        None => PrincipalKind::Agent,
-    };
+    let mut fields = cursor.object()?;
+    let mut faults = Faults::of(cursor, AGENT);
+    let id_of_it = Id::new(name).map_err(|error| rule(cursor, format!("an agent's name: {error}")));
+    let id_of_it = faults.keep(cursor, id_of_it);
+    let kind = fields.optional("kind").map(|at| word(at, "kind", PrincipalKind::ALL, PrincipalKind::name));
+    let kind = faults.keep(cursor, kind.transpose()).flatten().unwrap_or(PrincipalKind::Agent);
     let mut caps = CapSet::NONE;
-    for cap in fields.required("caps")?.array()? {
-        caps = caps.with(word(cap, "capability", Capability::ALL, Capability::name)?);
+    let listed = fields.required("caps").and_then(Cursor::array).map_err(Fault::from);
+    for cap in faults.keep(cursor, listed).into_iter().flatten() {
+        let known = word(cap, "capability", Capability::ALL, Capability::name);
+        caps = faults.keep(cap, known).map_or(caps, |cap| caps.with(cap));
     }
-    let mut part = |name| fields.optional(name).map(id).transpose();
-    Ok(AgentSpec {
+    let mut part = |name| faults.keep(cursor, fields.optional(name).map(id).transpose()).flatten();
+    let (fleet, tenant, trace) = (part("fleet"), part("tenant"), part("trace_id"));
+    faults.settle(id_of_it.map(|id| AgentSpec {
         name: name.to_owned(),
-        principal: PrincipalSpec {
-            id: Id::new(name).map_err(|error| rule(cursor, format!("an agent's name: {error}")))?,
-            kind,
-            fleet: part("fleet")?,
-            tenant: part("tenant")?,
-            trace: part("trace_id")?,
-            caps,
-        },
-    })
+        principal: PrincipalSpec { id, kind, fleet, tenant, trace, caps },
+    }))
 }
 
 /// An id.
@@ -133,11 +161,55 @@ fn policy(source: &Source<'_>, cursor: Cursor<'_>) -> Parsed<Policy> {
     parsed.map_err(Fault::elsewhere)
 }
 
+/// The rules of an inline policy that name an agent, a fleet or a tenant which nobody here is or has.
+fn idle_rules(agents: &[AgentSpec], cursor: Cursor<'_>) -> Vec<String> {
+    let mut idle = Vec::new();
+    for list in cursor.value().as_object().unwrap_or_default() {
+        for (index, rule) in list.value.as_array().unwrap_or_default().iter().enumerate() {
+            for what in ["agent", "fleet", "tenant"] {
+                let Some(pattern) = rule.member(what).and_then(Value::as_str) else { continue };
+                let names: Vec<&str> = agents
+                    .iter()
+                    .filter_map(|agent| match what {
+                        "agent" => Some(agent.principal.id.as_str()),
+                        "fleet" => agent.principal.fleet.as_ref().map(Id::as_str),
+                        _ => agent.principal.tenant.as_ref().map(Id::as_str),
+                    })
+                    .collect();
+                if names.iter().any(|name| matches(pattern, name)) {
+                    continue;
+                }
+                let near = meant(pattern.trim_matches('*'), names)
+                    .map_or_else(String::new, |near| format!("; did you mean {near:?}?"));
+                let (list, number) = (&list.name, index + 1);
+                idle.push(format!(
+                    "{list}[{number}] of the policy is for the {what} {pattern:?}, which is none here{near}"
+                ));
+            }
+        }
+    }
+    idle
+}
+
+/// Whether a name is of a pattern in which `*` stands for anything.
+fn matches(pattern: &str, name: &str) -> bool {
+    let mut parts = pattern.split('*');
+    let first = parts.next().unwrap_or_default();
+    let Some(mut rest) = name.strip_prefix(first) else { return false };
+    let mut last = None;
+    for part in parts {
+        if let Some(between) = last.replace(part) {
+            match rest.split_once(between) {
+                Some((_, after)) => rest = after,
+                None => return false,
+            }
+        }
+    }
+    last.map_or(rest.is_empty(), |last| rest.ends_with(last))
+}
+
 fn limits(cursor: Cursor<'_>) -> Parsed<Limits> {
-    let mut fields = closed(
-        cursor,
-        &["mailbox_capacity", "max_body_bytes", "pending", "redeliveries", "addressing", "rate"],
-    )?;
+    let mut fields = closed(cursor, LIMITS)?;
     let mut mailbox_capacity = None;
     if let Some(cursor) = fields.optional("mailbox_capacity") {
         let capacity = cursor.u64()?;
@@ -199,35 +271,48 @@ fn listings(cursor: Cursor<'_>) -> Parsed<Vec<Listing>> {
     Ok(texts(cursor)?.iter().map(|text| text.as_str().into()).collect())
 }
 
-fn topology(agents: &[AgentSpec], cursor: Cursor<'_>) -> Parsed<Topology> {
-    let agents = agents.iter().map(|agent| (agent.name.as_str(), &agent.principal.id)).collect();
-    let mut fields = closed(cursor, &["name", "edges"])?;
+fn topology(root: Cursor<'_>, agents: &[AgentSpec], cursor: Cursor<'_>) -> Parsed<Topology> {
+    // An agent that cannot be read is known all the same: what is wrong with it is said where it stands.
+    let written = root.value().member("agents").and_then(Value::as_object).unwrap_or_default();
+    let mut known: BTreeMap<&str, Option<&Id>> = written.iter().map(|agent| (&*agent.name, None)).collect();
+    known.extend(agents.iter().map(|agent| (agent.name.as_str(), Some(&agent.principal.id))));
+    let mut fields = cursor.object()?;
+    let mut faults = Faults::of(cursor, &["name", "edges"]);
+    let name = fields.required("name").map_err(Fault::from).and_then(id);
+    let name = faults.keep(cursor, name);
+    let listed = fields.required("edges").and_then(Cursor::array).map_err(Fault::from);
     let mut edges = Vec::new();
-    for edge in fields.required("edges")?.array()? {
-        let ends: Vec<_> = edge.array()?.collect();
+    for edge in faults.keep(cursor, listed).into_iter().flatten() {
+        let ends: Vec<_> =
+            faults.keep(edge, edge.array().map_err(Fault::from)).into_iter().flatten().collect();
         let [from, to] = ends.as_slice() else {
-            return Err(edge.invalid("an edge as [from, to]").into());
+            faults.keep::<()>(edge, Err(edge.invalid("an edge as [from, to]").into()));
+            continue;
         };
-        edges.push((known(&agents, *from)?, known(&agents, *to)?));
+        let ends = [from, to].map(|end| faults.keep(*end, end_of_edge(&known, *end)).flatten());
+        if let [Some(from), Some(to)] = ends {
+            edges.push((from, to));
+        }
     }
-    Topology::over(id(fields.required("name")?)?, &edges).map_err(|error| rule(cursor, error.to_string()))
+    let name = faults.settle(name)?;
+    Topology::over(name, &edges).map_err(|error| rule(cursor, error.to_string()))
 }
 
-/// The id of an agent of the scenario.
-fn known(agents: &BTreeMap<&str, &Id>, cursor: Cursor<'_>) -> Parsed<Id> {
+/// The id of an agent of the scenario; nothing if it has none.
+fn end_of_edge(agents: &BTreeMap<&str, Option<&Id>>, cursor: Cursor<'_>) -> Parsed<Option<Id>> {
     let name = cursor.string()?;
-    if let Some(id) = agents.get(name) {
-        return Ok((*id).clone());
+    match agents.get(name) {
+        Some(id) => Ok(id.cloned()),
+        None => Err(fault(
+            cursor,
+            Problem::UnknownName {
+                what: "agent",
+                name: name.to_owned(),
+                nearest: meant(name, agents.keys().copied()).map(str::to_owned),
+                known: agents.keys().map(|name| (*name).to_owned()).collect(),
+            },
+        )),
     }
-    Err(fault(
-        cursor,
-        Problem::UnknownName {
-            what: "agent",
-            name: name.to_owned(),
-            nearest: nearest(name, agents.keys().copied()).map(str::to_owned),
-            known: agents.keys().map(|name| (*name).to_owned()).collect(),
-        },
-    ))
 }
 
 /// Fleet and tenant default to the only one the agents name.
@@ -325,4 +410,28 @@ fn list_of(path: &std::path::Path, text: &str, source: &Source<'_>) -> Parsed<Ve
         list.push(other.record(element)?);
     }
     Ok(list)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::matches;
+
+    #[test]
+    fn a_star_stands_for_anything() {
+        for (pattern, name) in [
+            ("*", "x"),
+            ("in*", "intern"),
+            ("*rn", "intern"),
+            ("i*t*n", "intern"),
+            ("a", "a"),
+            ("a**b", "ab"),
+        ] {
+            assert!(matches(pattern, name), "{pattern} {name}");
+        }
+        for (pattern, name) in
+            [("in", "intern"), ("x*", "intern"), ("*x", "intern"), ("i*x*n", "intern"), ("aa*a", "aa")]
+        {
+            assert!(!matches(pattern, name), "{pattern} {name}");
+        }
+    }
 }

@@ -4,7 +4,7 @@ use fak_abi::{Explanation, Outcome, Ref, ShareScope, Verdict, VerdictKind};
 use serde_json::json;
 
 use super::world::Kept;
-use crate::expect::{Answer, Answers, Expectations, Mismatch};
+use crate::expect::{Answer, Answers, Expectations, Mismatch, TRIED};
 
 /// What came of one act.
 #[derive(Default)]
@@ -148,11 +148,9 @@ impl Done {
     /// What of `expected` does not hold.
     pub(super) fn mismatches(&self, expected: &Expectations) -> Vec<Mismatch> {
         match &self.failure {
-            Some(why) => vec![Mismatch {
-                member: "act".to_owned(),
-                expected: "to be tried".to_owned(),
-                got: why.clone(),
-            }],
+            Some(why) => {
+                vec![Mismatch { member: TRIED.0.to_owned(), expected: TRIED.1.to_owned(), got: why.clone() }]
+            }
             None => self.answers.mismatches(expected),
         }
     }

@@ -2,7 +2,7 @@
 
 use std::{collections::HashMap, time::Duration};
 
-use fak_a2achan::{Delivery, End, Endpoint, LeasedMessage, PendingReply, RequestOptions};
+use fak_a2achan::{Delivery, End, Endpoint, LeasedMessage, Message, PendingReply, RequestOptions};
 use fak_abi::{Act as Verb, Clock as _, Id, Outcome, Rider};
 
 use super::{
@@ -127,10 +127,14 @@ impl World {
     pub(super) fn reply(&mut self, by: &Actor, to_request: &str, body: &Body) -> Result<Done, Stop> {
         let endpoint = self.endpoint(by)?;
         let body = self.body(by, body)?;
+        let answer = |request: &Message| {
+            Ok(Done::decided(&endpoint.reply(request, &body)).at(request.from().id().as_str()))
+        };
+        if let Some(Some(guard)) = self.exchanges.leased.get(to_request) {
+            return answer(guard.message());
+        }
         match self.kept(to_request).map_err(Stop::missing)? {
-            Kept::Message(request) => {
-                Ok(Done::decided(&endpoint.reply(request, &body)).at(request.from().id().as_str()))
-            }
+            Kept::Message(request) => answer(request),
             _ => Err(Stop::missing(format!("\"{to_request}\" is no message that was received"))),
         }
     }

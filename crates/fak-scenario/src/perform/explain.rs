@@ -42,6 +42,28 @@ impl World {
     }
 
     fn explanation(&mut self, by: &Actor, of: &Act) -> Result<Explanation, Stop> {
+        match self.opinions(by, of) {
+            Ok(explanation) => Ok(self.placed(explanation)),
+            Err(Stop::Unshared(verdict, scope, explanation)) => {
+                Err(Stop::Unshared(verdict, scope, Box::new(self.placed(*explanation))))
+            }
+            stop => stop,
+        }
+    }
+
+    /// An agent is told the line of a policy's rule and not its file, which is the host's; the author of a scenario is told both,
+    /// as a policy inside it has its lines.
+    fn placed(&self, mut explanation: Explanation) -> Explanation {
+        let site = explanation.verdict.refusal().map(|refusal| refusal.site);
+        let rule = site.and_then(|site| self.policy.as_ref()?.rule_at(site));
+        if let Some((file, line)) = rule {
+            let told = format!("line {line} of the policy");
+            explanation.next = explanation.next.replace(&told, &format!("line {line} of {file}"));
+        }
+        explanation
+    }
+
+    fn opinions(&mut self, by: &Actor, of: &Act) -> Result<Explanation, Stop> {
         match of {
             Act::Channel(act) => self.explain_channel(by, act),
             Act::Kernel(act) => self.explain_kernel(by, act),

@@ -1,11 +1,13 @@
 //! Performing a scenario: each on a fresh kernel with a clock of its own that moves by `tick` alone. One file per family of
 //! acts; what was answered is compared in `expect`.
 
+mod advice;
 mod cell;
 mod channel;
 mod done;
 mod exchange;
 mod explain;
+mod follow;
 mod kernel;
 mod log;
 mod record;
@@ -20,7 +22,9 @@ use fak_adjudicate::Policy;
 use self::{done::Done, world::World};
 use crate::{
     act::{Act, Actor, Step},
+    checks::answers,
     error::ScenarioError,
+    expect::Answer,
     model::Scenario,
     report::{Report, StepReport},
 };
@@ -102,22 +106,34 @@ impl Scenario {
                 Explaining::Everything => true,
             };
             let explanation = wanted.then(|| world.explained(step)).flatten();
-            steps.push(world.step(step, explanation));
+            let (mut report, empty) = world.step(step, explanation);
+            if wanted || !report.mismatches.is_empty() {
+                report.hint = self.advice(step, &report, empty, how.policy.is_none());
+            }
+            steps.push(report);
             world.drain()?;
         }
+        follow::mark(&self.steps, &mut steps);
         Ok(Report { file: self.path.display().to_string(), name: self.name.clone(), steps })
     }
 }
 
 impl World {
-    /// Performs one step.
-    fn step(&mut self, step: &Step, explanation: Option<String>) -> StepReport {
+    /// Performs one step; and whether nothing was there.
+    fn step(&mut self, step: &Step, explanation: Option<String>) -> (StepReport, bool) {
         let mut done = self.act(&step.by, &step.act);
         if let (Some(name), Some(kept)) = (&step.save, done.yields.take()) {
             self.keep(name, kept);
         }
+        if let Some(site) = &done.site {
+            done.answers.set("at", site.as_str());
+        }
+        if !answers(step.shape.expect, "act") {
+            done.answers.unset("act");
+        }
         let mismatches = done.mismatches(&step.expect);
-        StepReport {
+        let empty = done.answers.of("empty") == Some(&Answer::Flag(true));
+        let report = StepReport {
             number: step.number,
             line: step.line,
             act: step.shape.name,
@@ -137,8 +153,11 @@ impl World {
             site: done.site,
             note: done.note,
             explanation,
+            hint: None,
             mismatches,
-        }
+            follows: None,
+        };
+        (report, empty)
     }
 
     fn act(&mut self, by: &Actor, act: &Act) -> Done {

@@ -45,6 +45,8 @@ pub(super) enum Kept {
 /// Where the acts happen.
 pub(super) struct World {
     pub(super) kernel: Arc<Kernel>,
+    /// The rung of the policy, if there is one.
+    pub(super) policy: Option<Arc<PolicyRung>>,
     pub(super) pool: Arc<Pool>,
     pub(super) clock: ManualClock,
     log: Log,
@@ -100,12 +102,14 @@ impl World {
             let rung = RateRung::new(RateOptions { address, ..RateOptions::default() });
             builder = builder.rung(Rank(20), Arc::new(rung));
         }
+        let mut policy_rung = None;
         if let Some(policy) = how.policy.as_ref().or(setup.policy.as_ref()) {
             let rung = Arc::new(PolicyRung::new(policy.clone()));
             builder = builder
                 .rung(Rank(10), Arc::clone(&rung) as _)
                 .admitter(Rank(10), Arc::clone(&rung) as _)
-                .grants(rung);
+                .grants(Arc::clone(&rung) as _);
+            policy_rung = Some(rung);
         }
         let pool = Arc::new(Pool::new(PoolOptions::default()));
         let kernel = builder
@@ -123,6 +127,7 @@ impl World {
             .map_err(|error| setup_error(scenario, "", &error.to_string()))?;
         let mut world = Self {
             kernel,
+            policy: policy_rung,
             pool,
             clock,
             log,

@@ -4,4 +4,5 @@
 
 mod errors;
 mod examples;
+mod newcomer;
 mod programs;

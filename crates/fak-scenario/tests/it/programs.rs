@@ -31,4 +31,17 @@ fn every_example_program_tells_its_story() {
 }
 
 /// How many there are, so that none goes unnoticed.
-const PROGRAMS: usize = 7;
+const PROGRAMS: usize = 8;
+
+/// What the README shows is the first program, and what it prints.
+#[test]
+fn the_readme_shows_the_first_program() {
+    let readme = include_str!("../../../../README.md");
+    let block = |fence: &str| {
+        let (_, rest) = readme.split_once(&format!("```{fence}\n")).unwrap();
+        rest.split_once("```").unwrap().0
+    };
+    let program = include_str!("../../examples/first.rs");
+    assert!(program.ends_with(&format!("use {}", block("rust").strip_prefix("use ").unwrap())));
+    assert_eq!(block("text"), include_str!("../../examples/first.out"));
+}

@@ -103,10 +103,12 @@ impl Queue {
     }
 
     fn take(&self, cx: Option<&mut Context<'_>>) -> Option<CellEvent> {
+        // Dropped once the lock is: the last waker of a task may drop the task.
+        let _stale;
         let mut inner = self.inner.lock();
         let event = inner.events.pop_front();
         if event.is_none() {
-            inner.waker = cx.map(|cx| cx.waker().clone());
+            _stale = std::mem::replace(&mut inner.waker, cx.map(|cx| cx.waker().clone()));
         }
         event
     }

@@ -74,9 +74,11 @@ impl Slot {
         self.next_waker
     }
 
-    /// Takes a wish to be woken back.
-    pub(super) fn forget(&mut self, number: u64) {
-        self.wakers.retain(|(at, _)| *at != number);
+    /// Takes a wish to be woken back; to be dropped without the lock, for the last waker of a task may
+    /// drop the task.
+    pub(super) fn forget(&mut self, number: u64) -> Option<Waker> {
+        let at = self.wakers.iter().position(|(at, _)| *at == number)?;
+        Some(self.wakers.remove(at).1)
     }
 
     /// Everybody who waits; to be woken without the lock.

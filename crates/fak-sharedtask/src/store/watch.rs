@@ -120,11 +120,10 @@ impl TaskWatch {
         if !self.agent.principal().is_attached() {
             return Outcome::deny(Refusal::new(Reason::DefaultDeny, DETACHED.site()), STORE);
         }
+        let _stale;
         let found = {
             let mut slot = self.slot.lock();
-            if let Some(number) = self.waiting.take() {
-                slot.forget(number);
-            }
+            _stale = self.waiting.take().and_then(|number| slot.forget(number));
             let found = advance(&slot, &self.sight, &mut self.at, self.core.config.bounds.lag);
             if found.is_none()
                 && let Some(cx) = cx
@@ -185,7 +184,8 @@ fn advance(slot: &Slot, sight: &Sight, at: &mut usize, lag: usize) -> Option<Wat
 impl Drop for TaskWatch {
     fn drop(&mut self) {
         if let Some(number) = self.waiting.take() {
-            self.slot.lock().forget(number);
+            let left = self.slot.lock().forget(number);
+            drop(left);
         }
         self.core.give_back(self.agent.principal().id(), |taken| &mut taken.watches);
     }

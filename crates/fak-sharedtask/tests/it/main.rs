@@ -17,4 +17,5 @@ mod replays;
 mod rungs;
 mod support;
 mod views;
+mod wakers;
 mod written_here;

@@ -1,0 +1,103 @@
+//! Words that are met in a line or written in a scenario and are neither reason nor check: acts, rungs, capabilities, tools,
+//! verdicts. `fak explain` says what kind of word each is, and where it belongs.
+
+use fak_abi::{Act, Capability};
+use fak_scenario::{RUNGS, acts};
+use serde_json::json;
+
+use crate::{failure::Failure, output::Output};
+
+/// What the verdicts mean, those of a receive and of a merge too.
+const VERDICTS: &[(&str, &str)] = &[
+    ("allow", "the act was permitted, and happened"),
+    ("deny", "the act was refused, and nothing happened; its reason says why"),
+    ("transform", "the act happened with other arguments, which a rung put in their place"),
+    ("quarantine", "what was to be handed over is held for forensics, and did not reach the receiver"),
+    ("empty", "a receive was permitted, and nothing was there"),
+    ("accepted", "a merge: the patch is part of the record"),
+    ("conflict", "a merge: what the patch replaces has changed since its base_rev"),
+    ("denied", "a merge: the act was permitted, the patch is not acceptable"),
+    ("quarantined", "a merge: the patch brings something quarantined"),
+    ("needs_approval", "a merge: the patch is held until a human approves it"),
+];
+
+/// A word, what kind it is, and what there is to say of it.
+pub(crate) struct Word {
+    name: String,
+    kind: &'static str,
+    lines: Vec<(&'static str, String)>,
+}
+
+/// What a word is, in any case. An act of scenarios comes before a verdict of the same name.
+pub(crate) fn find(name: &str) -> Option<Word> {
+    let is = |other: &str| other.eq_ignore_ascii_case(name);
+    act(&is).or_else(|| rung(&is)).or_else(|| capability(&is)).or_else(|| tool(&is)).or_else(|| verdict(&is))
+}
+
+/// Every word there is.
+pub(crate) fn names() -> impl Iterator<Item = &'static str> + Clone {
+    let acts: Vec<&'static str> = acts().map(|act| act.name).collect();
+    acts.into_iter()
+        .chain(RUNGS.iter().map(|(name, _)| *name))
+        .chain(Capability::ALL.iter().map(|cap| cap.name()))
+        .chain(Act::ALL.iter().map(|act| act.tool()))
+        .chain(VERDICTS.iter().map(|(name, _)| *name))
+}
+
+fn act(is: &dyn Fn(&str) -> bool) -> Option<Word> {
+    let act = acts().find(|act| is(act.name))?;
+    let lines = vec![
+        (
+            "members",
+            if act.members.is_empty() { "none but \"do\"".to_owned() } else { act.members.join(", ") },
+        ),
+        ("expect", act.answers.join(", ")),
+    ];
+    Some(Word { name: act.name.to_owned(), kind: "an act of scenarios", lines })
+}
+
+fn rung(is: &dyn Fn(&str) -> bool) -> Option<Word> {
+    let (name, about) = RUNGS.iter().find(|(name, _)| is(name))?;
+    let lines = vec![("decides", (*about).to_owned()), ("expect", format!("\"rung\": \"{name}\""))];
+    Some(Word { name: (*name).to_owned(), kind: "a rung, as it stands after \"by\"", lines })
+}
+
+fn capability(is: &dyn Fn(&str) -> bool) -> Option<Word> {
+    let cap = Capability::ALL.iter().find(|cap| is(cap.name()))?;
+    let tools: Vec<&str> =
+        Act::ALL.iter().filter(|act| act.capability() == *cap).map(|act| act.tool()).collect();
+    let lines = vec![("opens", tools.join(", ")), ("agents", format!("\"caps\": [\"{}\"]", cap.name()))];
+    Some(Word { name: cap.name().to_owned(), kind: "a capability", lines })
+}
+
+fn tool(is: &dyn Fn(&str) -> bool) -> Option<Word> {
+    let act = Act::ALL.iter().find(|act| is(act.tool()))?;
+    let lines = vec![("needs", format!("the capability {}", act.capability().name()))];
+    Some(Word { name: act.tool().to_owned(), kind: "a tool, as policies name it", lines })
+}
+
+fn verdict(is: &dyn Fn(&str) -> bool) -> Option<Word> {
+    let (name, means) = VERDICTS.iter().find(|(name, _)| is(name))?;
+    let lines = vec![("means", (*means).to_owned()), ("expect", format!("\"verdict\": \"{name}\""))];
+    Some(Word { name: (*name).to_owned(), kind: "a verdict", lines })
+}
+
+impl Word {
+    /// Writes it.
+    pub(crate) fn show(&self, output: &mut Output) -> Result<u8, Failure> {
+        let Self { name, kind, lines } = self;
+        if output.json() {
+            let mut json = json!({"name": name, "kind": kind});
+            if let Some(json) = json.as_object_mut() {
+                json.extend(lines.iter().map(|(what, text)| ((*what).to_owned(), text.as_str().into())));
+            }
+            output.json_of(&json)?;
+            return Ok(0);
+        }
+        output.text(format!("{name} ({kind})"))?;
+        for (what, text) in lines {
+            output.text(format!("  {:<8} {text}", format!("{what}:")))?;
+        }
+        Ok(0)
+    }
+}

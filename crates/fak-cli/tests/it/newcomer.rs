@@ -1,0 +1,183 @@
+//! What somebody new does with `fak`: gives a verb the wrong file, asks about a word it met, begins outside a checkout, makes
+//! many mistakes at once.
+
+use expect_test::expect;
+use serde_json::Value;
+
+use crate::{Scratch, fak, root};
+
+const TWO_MISTAKES: &str = r#"{"schema": "fak.scenario.v1", "name": "n", "agents": {"alpha": {"capabilities": []}},
+"steps": [{"do": "send", "by": "alhpa", "to": "in_kernel:x", "body": {"text": "x"}}]}"#;
+
+const FAILS: &str = r#"{"schema": "fak.scenario.v1", "name": "n", "agents": {"alpha": {"fleet": "f1", "caps": ["a2a.recv", "ref.widen"]}},
+"steps": [
+  {"do": "who", "by": "alpha"},
+  {"do": "send", "by": "alpha", "to": "in_kernel:x", "body": {"text": "x", "scope": "fleet"}},
+  {"do": "recv", "by": "alpha", "at": "in_kernel:x", "expect": {"text": "x"}}
+]}"#;
+
+#[test]
+fn every_mistake_of_a_file_is_told_in_text_and_json() {
+    let scratch = Scratch::new("mistakes");
+    scratch.write("two.json", TWO_MISTAKES);
+    let told = expect![[r#"
+        fak: two.json:1:81: agents/alpha/capabilities: unknown member "capabilities", did you mean "caps"?
+        fak: two.json:2:32: step 1 (send): by: unknown agent "alhpa", did you mean "alpha"?
+    "#]];
+    for args in [&["run", "two.json"][..], &["explain", "two.json"]] {
+        let ran = scratch.fak(args);
+        assert_eq!(ran.status, 2);
+        told.assert_eq(&ran.err);
+    }
+    let ran = scratch.fak(&["run", "two.json", "--json"]);
+    let report: Value = serde_json::from_str(&ran.out).unwrap();
+    assert_eq!((ran.status, &report["unreadable"]), (2, &1.into()));
+    let errors = report["errors"].as_array().unwrap();
+    let places: Vec<_> = errors.iter().map(|error| (&error["line"], &error["member"])).collect();
+    assert_eq!(places, [(&1.into(), &"agents/alpha/capabilities".into()), (&2.into(), &"by".into())]);
+}
+
+#[test]
+fn a_failed_run_says_what_follows_what_to_look_at_and_what_to_ask() {
+    let scratch = Scratch::new("fails");
+    scratch.write("fails.json", FAILS);
+    let ran = scratch.fak(&["run", "fails.json"]);
+    assert_eq!(ran.status, 1);
+    expect![[r#"
+        n  fails.json
+           1 who                alpha      -                        allow  alpha
+           2 send               alpha      in_kernel:"x"            deny DEFAULT_DENY by a2achan/gate at a2achan/no-send
+             FAIL fails.json: step 2 (line 4): expected verdict "allow", as the step has no "expect", got "deny"
+             hint: "alpha" lacks "a2a.send": add it to its "caps" if it is to do this
+           3 recv               alpha      in_kernel:"x"            empty
+             FAIL fails.json: step 3 (line 5): expected text "x", got nothing (perhaps only because step 2 failed)
+        1 scenario (3 acts): failed
+        fak: to ask why that act was decided so: fak explain fails.json --step 2
+    "#]].assert_eq(&(ran.out + &ran.err));
+    let ran = scratch.fak(&["run", "fails.json", "--json"]);
+    let report: Value = serde_json::from_str(&ran.out).unwrap();
+    assert_eq!(report["scenarios"][0]["steps"][2]["follows"], 2);
+    assert!(report["scenarios"][0]["steps"][1]["hint"].as_str().unwrap().contains("a2a.send"));
+}
+
+#[test]
+fn a_file_of_another_kind_is_recognised() {
+    let scratch = Scratch::new("kinds");
+    let journal = std::fs::read(root().join("examples/peer/journals/journal-a.json")).unwrap();
+    scratch.write("s.json", FAILS).write("j.json", journal);
+    scratch
+        .write("p.toml", "version = 1\n\n[[allow]]\ntool = \"*\"\n")
+        .write("l.toml", "[lanes]\nconcurrent = [\"docs\"]\n")
+        .write("t.json", "{\"name\": \"t\", \"edges\": [[\"a\", \"b\"]]}")
+        .write("patch.json", "{\"schema\": \"fak.shared-patch.v1\", \"ops\": []}");
+    assert_eq!(scratch.fak(&["run", "s.json", "--audit", "a.jsonl"]).status, 1);
+    let report = scratch.fak(&["run", "s.json", "--json"]).out;
+    scratch.write("r.json", report);
+    let mut said = String::new();
+    for args in [
+        &["audit", "verify", "j.json"][..],
+        &["audit", "show", "j.json"],
+        &["audit", "verify", "s.json"],
+        &["journal", "verify", "a.jsonl"],
+        &["journal", "show", "a.jsonl"],
+        &["journal", "load", "a.jsonl"],
+        &["run", "a.jsonl"],
+        &["run", "j.json"],
+        &["run", "p.toml"],
+        &["run", "r.json"],
+        &["explain", "t.json"],
+        &["policy", "lint", "l.toml"],
+        &["policy", "lint", "s.json"],
+        &["lanes", "lint", "p.toml"],
+        &["topo", "render", "j.json"],
+        &["task", "view", "a.jsonl", "--as", "x"],
+        &["task", "new", "patch.json", "--journal", "new.json"],
+    ] {
+        let ran = scratch.fak(args);
+        assert_eq!(ran.status, 2, "{args:?}: {}{}", ran.out, ran.err);
+        said.push_str(&ran.err);
+    }
+    expect![[r#"
+        fak: j.json: this is the journal of a shared record, not an audit log: fak journal verify j.json
+        fak: j.json: this is the journal of a shared record, not an audit log: fak journal verify j.json
+        fak: s.json: this is a scenario, not an audit log: fak run s.json
+        fak: a.jsonl: this is an audit log, not the journal of a shared record: fak audit verify a.jsonl
+        fak: a.jsonl: this is an audit log, not the journal of a shared record: fak audit verify a.jsonl
+        fak: a.jsonl: this is an audit log, not the journal of a shared record: fak audit verify a.jsonl
+        fak: a.jsonl: this is an audit log, not a scenario: fak audit verify a.jsonl
+        fak: j.json: this is the journal of a shared record, not a scenario: fak journal verify j.json
+        fak: p.toml: this is a policy, not a scenario: fak policy lint p.toml
+        fak: r.json: this is the report of a run, not a scenario
+        fak: t.json: this is a topology, not a scenario: fak topo render t.json
+        fak: l.toml: this is a lane table, not a policy: fak lanes lint l.toml
+        fak: s.json: this is a scenario, not a policy: fak run s.json
+        fak: p.toml: this is a policy, not a lane table: fak policy lint p.toml
+        fak: j.json: this is the journal of a shared record, not a topology: fak journal verify j.json
+        fak: a.jsonl: this is an audit log, not the journal of a shared record: fak audit verify a.jsonl
+        fak: patch.json: this is a patch of a shared record, not a shared record: fak task apply JOURNAL patch.json --as ID
+    "#]].assert_eq(&said);
+    // A log or a journal that is one, and does not verify, is not taken for something else.
+    let log = std::fs::read_to_string(scratch.0.join("a.jsonl")).unwrap();
+    scratch.write("edited.jsonl", log.replacen("alpha", "omega", 1));
+    let edited = scratch.fak(&["audit", "verify", "edited.jsonl"]);
+    assert_eq!((edited.status, edited.err.contains("edited.jsonl:1: edited")), (1, true), "{}", edited.err);
+    scratch.write("torn.jsonl", log.split_at(log.len() / 2).0);
+    assert_eq!(scratch.fak(&["audit", "verify", "torn.jsonl"]).status, 1);
+}
+
+#[test]
+fn a_word_that_is_met_is_explained() {
+    let mut said = String::new();
+    for word in
+        ["send", "a2achan/gate", "a2a.send", "a2a.publish", "quarantine", "comm/absent", "agenttopo/no-edge"]
+    {
+        let ran = fak(&["explain", word]);
+        assert_eq!(ran.status, 0, "{word}: {}", ran.err);
+        said.push_str(&ran.out);
+        let json = fak(&["explain", word, "--json"]);
+        serde_json::from_str::<Value>(&json.out).unwrap();
+    }
+    for word in ["sned", "a2a.sned", "private", "receive", "zebra"] {
+        let ran = fak(&["explain", word]);
+        assert_eq!(ran.status, 2, "{word}");
+        said.push_str(&ran.err);
+    }
+    expect![[r#"
+        send (an act of scenarios)
+          members: by, to, body, key, ttl_ms
+          expect:  verdict, reason, rung, at, retry_after
+        a2achan/gate (a rung, as it stands after "by")
+          decides: channels: sending, receiving, publishing, requests
+          expect:  "rung": "a2achan/gate"
+        a2a.send (a capability)
+          opens:   a2a.send, a2a.publish, a2a.request, a2a.reply, a2a.status, a2a.correct, a2a.ack, a2a.compact, comm.arrive, comm.depart
+          agents:  "caps": ["a2a.send"]
+        a2a.publish (a tool, as policies name it)
+          needs:   the capability a2a.send
+        quarantine (a verdict)
+          means:   what was to be handed over is held for forensics, and did not reach the receiver
+          expect:  "verdict": "quarantine"
+        comm/absent (§6.3)
+          refuses: handing over to a member that is not attached
+          next:    attach the member, or make a group without it
+        agenttopo/no-edge (§6.9)
+          refuses: a hand-over between members without an edge
+          next:    hand over along a declared edge, or have the host declare one from the sender to the recipient
+        fak: nothing is known of "sned": did you mean "send"?
+        fak: nothing is known of "a2a.sned": did you mean "a2a.send"?
+        fak: nothing is known of "private": did you mean "a2achan/private"?
+        fak: nothing is known of "receive": did you mean "recv"?
+        fak: nothing is known of "zebra": give a reason, a check, an act, a capability or a scenario file; `fak explain` lists the reasons, `fak explain --checks` the checks
+    "#]].assert_eq(&said);
+}
+
+/// Only what is there is suggested.
+#[test]
+fn outside_a_checkout_no_example_is_suggested() {
+    assert!(fak(&[]).out.contains("fak run examples/scenarios"));
+    let outside = Scratch::new("outside").fak(&[]);
+    assert!(!outside.out.contains("examples/"), "{}", outside.out);
+    for verb in [&["run", "--help"][..], &["lanes", "lint", "--help"], &["lanes", "check", "--help"]] {
+        assert!(!fak(verb).out.contains("examples/"), "{verb:?}");
+    }
+}

@@ -1,0 +1,57 @@
+//! Wakers are foreign code: none is dropped while something is locked, for the last one of a task may
+//! drop the task, and with it the watch. These would never return.
+
+use std::sync::Arc;
+use std::task::{Context, Poll, Wake, Waker};
+
+use fak_abi::ShareScope;
+use serde_json::json;
+
+use crate::support::{World, note, record, task};
+
+/// Looks again when it is dropped.
+struct Touchy<F: Fn() + Send + Sync>(F);
+
+impl<F: Fn() + Send + Sync + 'static> Wake for Touchy<F> {
+    fn wake(self: Arc<Self>) {}
+}
+
+impl<F: Fn() + Send + Sync> Drop for Touchy<F> {
+    fn drop(&mut self) {
+        (self.0)();
+    }
+}
+
+fn passed_around<W, T>(
+    mut watch: W,
+    mut poll: impl FnMut(&mut W, &mut Context<'_>) -> Poll<T>,
+    look: impl Fn() + Send + Sync + Clone + 'static,
+) {
+    for _ in 0..2 {
+        let waker = Waker::from(Arc::new(Touchy(look.clone())));
+        assert!(poll(&mut watch, &mut Context::from_waker(&waker)).is_pending());
+    }
+    drop(watch);
+}
+
+#[test]
+fn a_waker_of_a_watch_is_dropped_while_nothing_is_locked() {
+    let world = World::new();
+    world.store.create_json(record().to_string().as_bytes()).unwrap();
+    let agent = world.agent("a");
+    let (_, watch) = world.store.watch(&agent, &task()).allowed().unwrap();
+    let store = world.store.clone();
+    passed_around(watch, fak_sharedtask::TaskWatch::poll_next, move || {
+        assert!(store.revision(&task()).is_some());
+    });
+    let watch = world.space.watch(&agent, "", ShareScope::Fleet).allowed().unwrap();
+    // Writing tells every watch.
+    let (space, writer) = (world.space.clone(), world.agent("b"));
+    let body = writer.widen(&writer.mint("x"), ShareScope::Fleet).allowed().unwrap();
+    passed_around(watch, fak_sharedtask::CellWatch::poll_next, move || {
+        assert!(space.put(&writer, "k", &body).is_allow());
+    });
+    // What is watched is told all the same.
+    let patched = world.patch(&agent, "fleet", json!([note(&agent, "n1", "fleet")]));
+    assert_eq!(crate::support::answer(&patched), "accepted");
+}
