@@ -34,20 +34,10 @@ impl World {
             act => (step.by.clone(), act.clone()),
         };
         match self.explanation(&of.0, &of.1) {
-            Ok(explanation) => Some(explanation.to_string()),
+            Ok(explanation) => Some(self.placed(explanation).to_string()),
             // The act itself was not reached.
-            Err(Stop::Unshared(_, _, explanation)) => Some(explanation.to_string()),
+            Err(Stop::Unshared(_, _, explanation)) => Some(self.placed(*explanation).to_string()),
             Err(_) => None,
-        }
-    }
-
-    fn explanation(&mut self, by: &Actor, of: &Act) -> Result<Explanation, Stop> {
-        match self.opinions(by, of) {
-            Ok(explanation) => Ok(self.placed(explanation)),
-            Err(Stop::Unshared(verdict, scope, explanation)) => {
-                Err(Stop::Unshared(verdict, scope, Box::new(self.placed(*explanation))))
-            }
-            stop => stop,
         }
     }
 
@@ -63,7 +53,7 @@ impl World {
         explanation
     }
 
-    fn opinions(&mut self, by: &Actor, of: &Act) -> Result<Explanation, Stop> {
+    fn explanation(&mut self, by: &Actor, of: &Act) -> Result<Explanation, Stop> {
         match of {
             Act::Channel(act) => self.explain_channel(by, act),
             Act::Kernel(act) => self.explain_kernel(by, act),
