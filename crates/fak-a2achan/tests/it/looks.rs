@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use std::time::Duration;
 
-use fak_a2achan::{BusConfig, Delivery, End, LeasedMessage, RequestOptions};
+use fak_a2achan::{BusConfig, Cause, Delivery, End, LeasedMessage, RequestOptions};
 use fak_abi::{Edges, Principal, Reason};
 use fak_adjudicate::{ManualClock, Rank};
 
@@ -147,4 +147,42 @@ fn a_request_that_a_look_takes_back_is_waited_for_elsewhere() {
     refused(zulu.try_recv(&at), Reason::TrustViolation, "a2achan/only-others");
     allowed(&ask());
     drop(asked);
+}
+
+/// Where no timer says so, a look finds what was put back too often, and what cannot go back because the
+/// key is somebody's by now who may not read it: dead letters, each with its cause (§4.4, §4.6, §4.10).
+#[test]
+fn what_a_look_cannot_put_back_is_a_dead_letter() {
+    let clock = ManualClock::at("2026-01-01T00:00:00Z".parse().unwrap());
+    let untimed = Arc::new(crate::lease::Untimed(clock.clone()));
+    let world = World::with(BusConfig { redeliveries: 0, ..BusConfig::default() }, |b| b.time(untimed));
+    let (alpha, bravo) = (world.agent("alpha"), world.agent("bravo"));
+    let at = key("in_kernel:w");
+    allowed(&alpha.send(&at, &shared(&alpha, "x")));
+    let _late = bravo.try_recv_leased(&at, Some(Duration::from_millis(1))).message().unwrap();
+    clock.advance(Duration::from_millis(1));
+    assert!(bravo.try_recv(&at).is_empty());
+    let dead = world.bus.dead_letters();
+    assert_eq!((dead.len(), dead[0].cause), (1, Cause::Wear));
+
+    let world = World::with(BusConfig::default(), |b| b.time(Arc::new(crate::lease::Untimed(clock.clone()))));
+    let (alpha, bravo, zulu) = (world.agent("alpha"), world.agent("bravo"), world.stranger("zulu", "f2"));
+    allowed(&alpha.send(&at, &shared(&alpha, "x")));
+    let _late = bravo.try_recv_leased(&at, Some(Duration::from_millis(1))).message().unwrap();
+    let _binding = zulu.bind(&at).allowed().unwrap();
+    clock.advance(Duration::from_millis(1));
+    assert!(zulu.try_recv(&at).is_empty());
+    let dead = world.bus.dead_letters();
+    assert_eq!((dead.len(), dead[0].cause), (1, Cause::Bind));
+    assert!(world.bus.stats().is_conserved());
+}
+
+/// A key that is somebody's is nobody else's to receive at, before anything was ever sent there (§4.6).
+#[test]
+fn a_key_of_another_is_refused_before_there_is_a_mailbox() {
+    let world = World::new();
+    let (bravo, _carol) = (world.agent("bravo"), world.agent("carol"));
+    assert!(bravo.try_recv(&key("in_kernel:nobody")).is_empty());
+    refused(bravo.try_recv(&key("in_kernel:carol")), Reason::TrustViolation, "a2achan/not-receiver");
+    refused(bravo.try_recv(&key("in_kernel:correction:carol")), Reason::TrustViolation, "a2achan/act-only");
 }
