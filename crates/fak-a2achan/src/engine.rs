@@ -56,7 +56,7 @@ impl Core {
     ) -> Option<Arc<Mailbox>> {
         member.inbox(InboxName::Group(group.clone()), maker, || {
             let to = Arc::new(OwnedAddress::Group(group.clone(), rank));
-            let inbox = Mailbox::new(to, self.shape(Some(Arc::clone(maker))));
+            let inbox = Mailbox::new(to, self.private(Arc::clone(maker)));
             drop(inbox.reserve_for(member.principal(), true));
             inbox
         })

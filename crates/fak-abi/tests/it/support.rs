@@ -141,10 +141,6 @@ impl Gate for Stub {
         self.seal.tool(name.clone(), None)
     }
 
-    fn epoch(&self) -> u64 {
-        0
-    }
-
     fn clock(&self) -> &Arc<dyn Clock> {
         &self.clock
     }
@@ -170,8 +166,6 @@ impl Host for Stub {
         Admission::Refuse(self.decide(call))
     }
 
-    fn emit(&self, _: &Event<'_>) {}
-
     fn note(&self, _: &Event<'_>) {}
 
     fn issue(
@@ -183,8 +177,6 @@ impl Host for Stub {
     ) -> Option<Ref> {
         self.seal.issue(owner, bytes, taint, scope).ok()
     }
-
-    fn bump_epoch(&self) {}
 
     fn attached(&self, _: &Id) -> Option<Arc<Principal>> {
         None

@@ -1,11 +1,15 @@
 //! A topology over the bus: sends, choices on receiving, publications, answers (§6.9).
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use fak_a2achan::{Bus, BusConfig, Delivery, Endpoint, Message};
-use fak_abi::{CapSet, ChannelKey, Id, PrincipalSpec, Reason, Ref, ShareScope, Verdict};
+use fak_abi::{
+    CapSet, ChannelKey, Edges, Id, Principal, PrincipalSpec, Reason, Ref, ShareScope, Verdict,
+};
 use fak_adjudicate::{Kernel, Rank};
 use fak_agenttopo::{Enforced, Topology};
+use fak_comm::{Comm, Group, GroupSpec, Member};
 
 fn id(text: &str) -> Id {
     Id::new(text).unwrap()
@@ -77,6 +81,32 @@ fn on_an_unbound_key_the_receiver_chooses_what_has_an_edge() {
     blocked(d.try_recv(&work).refusal().unwrap());
     assert_eq!(from(c.try_recv(&work)).as_deref(), Some("a"));
     assert!(d.try_recv(&work).is_empty());
+}
+
+/// A host's edges, all of which it can take away.
+struct Shut(AtomicBool);
+
+impl Edges for Shut {
+    fn may_hand(&self, _: &Principal, _: &Principal) -> bool {
+        !self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// §6.9: what was handed to a member was judged then; its own inbox asks for no edge, as it would at a key that is nobody's.
+#[test]
+fn what_a_collective_handed_over_needs_no_edge_again() {
+    let (bus, comm) = (Bus::new(BusConfig::default()).unwrap(), Arc::new(Comm::new()));
+    let shut = Arc::new(Shut(AtomicBool::new(false)));
+    let builder = Kernel::builder().driver(bus.driver()).driver(comm.clone()).edges(shut.clone());
+    let world = World { kernel: builder.build().unwrap(), bus };
+    let [a, b] = world.attach(["a", "b"]);
+    let crew = comm.open(Group::new(GroupSpec::new(id("crew"), vec![Member::new(id("b"))])).unwrap());
+    let mut handed = crew.ibroadcast(a.agent(), &shared(&a, "x")).allowed().unwrap();
+    assert_eq!(handed.try_complete().unwrap().delivered, 1);
+    assert!(a.send(&key("in_kernel:work"), &shared(&a, "y")).is_allow());
+    shut.0.store(true, Ordering::Relaxed);
+    blocked(b.try_recv(&key("in_kernel:work")).refusal().unwrap());
+    assert_eq!(from(b.try_recv_group(&id("crew"))).as_deref(), Some("a"));
 }
 
 #[test]

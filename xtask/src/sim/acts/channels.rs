@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use fak_a2achan::{RequestOptions, SendOptions};
+use fak_a2achan::{LeasedMessage, RequestOptions, SendOptions};
 use fak_abi::{Act as RealAct, Id, Rider, Timestamp};
 
 use super::Sim;
@@ -10,7 +10,7 @@ use super::compare::{outcome, said, verdict};
 use crate::sim::fault::{Step, ensure, same};
 use crate::sim::model::channels::Receipt;
 use crate::sim::model::{Key, Who};
-use crate::sim::real::{Bound, broken};
+use crate::sim::real::{Bound, Received, broken};
 
 impl Sim {
     /// Who waits at mailboxes, and where.
@@ -78,17 +78,25 @@ impl Sim {
     pub(super) fn reply(&mut self, agent: u8, request: u8, body: u8) -> Step {
         let count = self.real.inbox.len();
         let Some(at) = count.checked_sub(1 + usize::from(request) % count.clamp(1, 4)) else { return Ok(()) };
-        let Some((receiver, asked)) = self.model.inbox.get(at).copied() else { return Ok(()) };
+        let Some(received) = self.model.inbox.get(at).copied() else { return Ok(()) };
+        let receiver = received.0;
         let Some(who) = (if agent.is_multiple_of(8) { self.agent(agent) } else { Some(receiver) }) else {
             return Ok(());
         };
         let Some((number, body)) = self.shared_body(body) else { return Ok(()) };
-        let model = self.model.reply(who, receiver, asked, &body);
+        let message = match self.real.inbox.get(at) {
+            Some(Received::Message(message)) => Some(message),
+            Some(Received::Guard(at)) => {
+                self.real.guards.get(*at).and_then(Option::as_ref).map(LeasedMessage::message)
+            }
+            None => None,
+        };
         let (Some(endpoint), Some(real), Some(message)) =
-            (self.real.agents.get(who), self.real.bodies.get(number), self.real.inbox.get(at))
+            (self.real.agents.get(who), self.real.bodies.get(number), message)
         else {
             return Ok(());
         };
+        let model = self.model.reply(who, received, &body);
         let product = endpoint.reply(message, real);
         verdict(&format!("§4.7: reply by {who}"), &product, model)
     }

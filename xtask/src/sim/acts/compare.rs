@@ -7,6 +7,7 @@ use super::Sim;
 use crate::sim::fault::{Fault, Step, ensure};
 use crate::sim::model::channels::Got;
 use crate::sim::model::{Msg, Scope, Who};
+use crate::sim::real::Received;
 
 /// A verdict as the model would say it.
 pub(super) fn said(verdict: &Verdict) -> Result<(), Option<Reason>> {
@@ -71,6 +72,11 @@ impl Sim {
                     msg.returns
                 );
                 self.message(who, message, msg)?;
+                if let Some(at) = msg.request {
+                    // It may be answered while it is under the guard.
+                    self.model.inbox.push((who, at, returns));
+                    self.real.inbox.push(Received::Guard(self.real.guards.len()));
+                }
                 self.real.guards.push(Some(guard));
                 return Ok(());
             }
@@ -98,8 +104,8 @@ impl Sim {
                     "§4.7: taken for a request, or not: {message:?}"
                 );
                 if let (Some(at), Delivery::Message(message)) = (msg.request, product) {
-                    self.model.inbox.push((who, at));
-                    self.real.inbox.push(message);
+                    self.model.inbox.push((who, at, msg.returns));
+                    self.real.inbox.push(Received::Message(message));
                 }
                 return Ok(());
             }

@@ -61,7 +61,7 @@ impl Sim {
         let product = self.real.arbiter.lease_split(endpoint.agent(), parts, Duration::from_micros(ttl));
         match (product, model) {
             (Answer::Allow { value, .. }, Ok(first)) => {
-                let fences: Vec<u64> = value.iter().map(|lease| lease.fence()).collect();
+                let fences: Vec<u64> = value.iter().map(fak_comm::Lease::fence).collect();
                 same("§6.6: the fences", &fences, &(first..).take(names.len()).collect())?;
                 self.real.tokens.extend(value);
                 Ok(())

@@ -50,6 +50,8 @@ pub(crate) struct Asked {
     pub(crate) deadline: Option<u64>,
     /// The right to answer is used up.
     pub(crate) answered: bool,
+    /// How often it was received under a guard and went back.
+    pub(crate) returns: u32,
     pub(crate) answer: Option<Msg>,
     /// It was taken under a guard.
     pub(crate) leased: Option<Lease>,

@@ -40,6 +40,7 @@ impl Model {
             msg.returns += 1;
             if let Some(at) = msg.request {
                 self.unnote_receiver(at, holder);
+                self.asked.get_mut(at).into_iter().for_each(|asked| asked.returns = msg.returns);
             }
             if msg.returns > limit {
                 worn.push(msg);

@@ -59,8 +59,8 @@ pub(crate) struct Model {
     pub(crate) record: layers::Record,
     /// Guards that were handed out: holder, where it goes back to, and whether they are still held.
     pub(crate) asked: Vec<channels::Asked>,
-    /// Requests that were received: by whom, and which.
-    pub(crate) inbox: Vec<(Who, usize)>,
+    /// Requests that were received: by whom, which, and how often each had gone back by then.
+    pub(crate) inbox: Vec<(Who, usize, u32)>,
     pub(crate) guards: Vec<(Who, channels::Origin, bool)>,
     pub(crate) statuses: Vec<steer::Status>,
     pub(crate) steers: Vec<steer::Steer>,

@@ -37,6 +37,7 @@ impl Model {
             key,
             deadline,
             answered: false,
+            returns: 0,
             answer,
             leased: None,
             taken: false,
@@ -47,14 +48,19 @@ impl Model {
         Ok(at)
     }
 
-    /// §4.7: the answer of whoever received a request.
-    pub(crate) fn reply(&mut self, who: Who, receiver: Who, at: usize, body: &Body) -> Result<(), Reason> {
+    /// §4.7: the answer of whoever received a request, and has it still.
+    pub(crate) fn reply(
+        &mut self,
+        who: Who,
+        (receiver, at, returns): (Who, usize, u32),
+        body: &Body,
+    ) -> Result<(), Reason> {
         let Some(asked) = self.asked.get(at).cloned() else { return Err(Reason::Misroute) };
         let sent = self.admit_reply(who, asked.who, &asked.key, body)?.unwrap_or_else(|| body.clone());
         if receiver != who || !self.would_flow(&sent, asked.who) {
             return Err(Reason::TrustViolation);
         }
-        if asked.answered {
+        if asked.answered || asked.returns != returns {
             return Err(Reason::Misroute);
         }
         if !self.has_credit(Act::Send) {

@@ -57,7 +57,7 @@ pub(crate) struct World {
     pub(crate) tasks: Vec<Task>,
     /// One for each request of the model, and requests that were received.
     pub(crate) asked: Vec<Option<PendingReply>>,
-    pub(crate) inbox: Vec<Message>,
+    pub(crate) inbox: Vec<Received>,
     pub(crate) space: Space,
     pub(crate) store: TaskStore,
     pub(crate) arbiter: Arc<LaneArbiter>,
@@ -82,6 +82,12 @@ pub(crate) struct World {
     pub(crate) held: Vec<(Patch, String)>,
     pub(crate) task_watches: Vec<Option<TaskWatch>>,
     pub(crate) cell_watches: Vec<Option<CellWatch>>,
+}
+
+/// A request that was received: outright, or under the guard of that number.
+pub(crate) enum Received {
+    Message(Message),
+    Guard(usize),
 }
 
 /// A binding, with what the model knows it by.
