@@ -20,7 +20,7 @@ use fak_adjudicate::{Kernel, Rank};
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::{broadcast, mpsc, oneshot};
 
-use self::floor::{Floor, Topic, Walk};
+use self::floor::{Floor, Listed, Refusing, Topic, Walk};
 
 /// Looks at the call the way a real rung does: principal, body, address.
 struct Looks;
@@ -103,6 +103,12 @@ fn row4(c: &mut Criterion) {
     let own = mute.endpoint().agent().mint(&b"a body"[..]);
     group.bench_function("no_capability", |b| b.iter(|| mute.send(black_box(&own)).is_allow()));
     group.bench_function("private_body", |b| b.iter(|| alpha.send(black_box(&private)).is_allow()));
+    let least = Refusing::new(&world.kernel, Arc::new(Looks), &key("in_kernel:w"));
+    for (name, by, body) in [("floor_no_capability", &mute, &own), ("floor_private_body", &alpha, &private)] {
+        let by = by.endpoint();
+        assert!(!least.send(by, body).is_allow());
+        group.bench_function(name, |b| b.iter(|| least.send(by, black_box(body)).is_allow()));
+    }
     group.finish();
 }
 
@@ -380,6 +386,12 @@ fn row8(c: &mut Criterion) {
     });
     group.bench_function("by_key", |b| {
         b.iter_custom(|n| rounds(n, &mut |at| alpha.send(&keys[at], black_box(&body)).is_allow()));
+    });
+    let listed = Listed::new(keys.iter().map(|key| alpha.channel(key)));
+    keys.iter().for_each(|key| assert!(listed.send(key, &body)));
+    drain();
+    group.bench_function("floor", |b| {
+        b.iter_custom(|n| rounds(n, &mut |at| listed.send(&keys[at], black_box(&body))));
     });
     group.finish();
 }

@@ -51,7 +51,7 @@ impl Endpoint {
             let call = ToolCall::new(self.agent(), Act::Recv).address(Address::Channel(key));
             match self.pass(&call) {
                 Pass::Allow(_) => match at.pop(self.me(), Try::Requests) {
-                    Quick::Entry(entry, None) if entry.extra.is_none() => {
+                    Quick::Entry(entry, None) => {
                         return Delivery::Message(Message::new(entry, self.me(), 0));
                     }
                     Quick::Entry(entry, wake) => return self.wake_and_hand_over(entry, wake),

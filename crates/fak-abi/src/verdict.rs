@@ -55,7 +55,10 @@ impl VerdictKind {
 
 /// The check that refused: a name frozen in code and, where one check has many instances (the
 /// rules of a policy), which of them. Fixed size, so that a refusal allocates nothing (§2.6).
+// Packed, so that what a refusal has besides goes where padding would be: a refusal is copied on its
+// way, and is two copies of sixteen bytes this way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[repr(Rust, packed(4))]
 pub struct Site {
     check: &'static str,
     item: Option<NonZeroU32>,

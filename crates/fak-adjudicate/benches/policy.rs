@@ -1,5 +1,5 @@
 //! Row 12: the policy rung with 10 rules against a fold of one rung, and with 1,000 more that name
-//! other tools against the 10.
+//! other tools against the 10. Beside it stands a floor: the same rules written in Rust.
 //!
 //! `cargo bench -p fak-adjudicate --bench policy`
 
@@ -10,8 +10,8 @@ use std::sync::Arc;
 
 use criterion::{Criterion, criterion_group, criterion_main};
 use fak_abi::{
-    Address, Adjudicator, AgentHandle, CapSet, ChannelKey, Desk, Gate, Id, Opinion, PrincipalSpec, Ref,
-    RungName, ToolCall, ToolToken,
+    Address, Adjudicator, AgentHandle, CapSet, ChannelKey, Desk, Gate, Id, Locale, Opinion, PrincipalSpec,
+    Reason, Ref, RungName, ShareScope, Site, Taint, ToolCall, ToolToken,
 };
 use fak_adjudicate::{Kernel, Policy, PolicyRung, Rank};
 
@@ -56,6 +56,42 @@ fn rules(elsewhere: usize) -> Policy {
     Policy::from_toml("bench", &text).unwrap()
 }
 
+/// The rules of [`rules`] as a programmer would write them: nothing is read, nothing can be replaced.
+struct Written;
+
+impl Adjudicator for Written {
+    fn name(&self) -> RungName {
+        "written"
+    }
+    fn judge(&self, call: &ToolCall<'_>, _desk: &Desk<'_>) -> Opinion {
+        let who = call.principal();
+        let (agent, fleet, tenant) = (who.id().as_str(), who.fleet(), who.tenant());
+        let within = |prefix| match call.target() {
+            Address::Channel(key) => key.locale() == Locale::InKernel && key.id().starts_with(prefix),
+            _ => false,
+        };
+        let body = call.body();
+        let denied = agent == "mallory"
+            || fleet.is_some_and(|fleet| fleet.as_str() == "f9")
+            || within("secret-")
+            || body.is_some_and(|body| body.taint() == Taint::Quarantined)
+            || body.is_some_and(|body| body.len() > 65_536);
+        if denied {
+            return Opinion::deny(Reason::PolicyBlock, Site::new("written/deny"));
+        }
+        let allowed = agent.starts_with("lead-")
+            || tenant.is_some_and(|tenant| tenant.as_str() == "acme")
+            || agent == "worker-1"
+            || body.is_some_and(|body| body.scope() == ShareScope::Tenant)
+            || agent.starts_with("worker-") && within("team-");
+        if allowed {
+            Opinion::Allow
+        } else {
+            Opinion::deny(Reason::DefaultDeny, Site::new("written/default"))
+        }
+    }
+}
+
 fn id(text: &str) -> Id {
     Id::new(text).unwrap()
 }
@@ -90,7 +126,9 @@ fn row12(c: &mut Criterion) {
     let one = World::new(Arc::new(Looks));
     let ten = World::new(Arc::new(PolicyRung::new(rules(0))));
     let many = World::new(Arc::new(PolicyRung::new(rules(1000))));
-    for (name, world) in [("one_rung", &one), ("rules_10", &ten), ("elsewhere_1000", &many)] {
+    let written = World::new(Arc::new(Written));
+    let worlds = [("one_rung", &one), ("rules_10", &ten), ("elsewhere_1000", &many), ("floor", &written)];
+    for (name, world) in worlds {
         assert!(world.decide());
         group.bench_function(name, |b| b.iter(|| world.decide()));
     }

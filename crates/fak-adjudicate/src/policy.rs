@@ -39,6 +39,7 @@ mod program;
 mod rule;
 mod rung;
 mod source;
+mod words;
 
 pub use error::{PolicyError, PolicyProblem};
 pub use lint::PolicyLint;

@@ -6,7 +6,15 @@ use fak_abi::{Reason, SiteInfo, json::nearest};
 use fak_scenario::{Explaining, Performance, Scenario, StepReport, check, checks, meant, printable};
 use serde_json::{Value, json};
 
-use crate::{args::ExplainArgs, failure::Failure, merge, output::Output, policy, run::reach, word};
+use crate::{
+    args::ExplainArgs,
+    failure::{Failure, beside},
+    merge,
+    output::Output,
+    policy,
+    run::reach,
+    word,
+};
 
 pub(crate) fn explain(args: &ExplainArgs, output: &mut Output) -> Result<u8, Failure> {
     let Some(what) = &args.what else {
@@ -43,6 +51,10 @@ fn unknown(what: &str) -> Failure {
     let checks = checks();
     let names = reasons.chain(checks.iter().map(|site| site.check)).chain(word::names());
     // Other spellings first: another word for it is a guess.
+    if let Some(file) = beside(Path::new(what)).filter(|_| what.contains(['.', '/'])) {
+        let hint = format!("did you mean the file {:?}?", file.display().to_string());
+        return Failure::Unknown { name: what.to_owned(), hint };
+    }
     let near = nearest(what, names.clone())
         .or_else(|| meant(what, checks.iter().map(|site| site.check)))
         .or_else(|| meant(what, names));

@@ -2,11 +2,12 @@
 
 use std::{
     fs::File,
-    io::{self, BufReader},
-    path::Path,
+    io::{self, BufReader, ErrorKind},
+    path::{Path, PathBuf},
     process::ExitCode,
 };
 
+use fak_abi::json::nearest;
 use fak_scenario::ScenarioError;
 
 use crate::{
@@ -54,13 +55,32 @@ impl Failure {
     pub(crate) fn scenario(path: &Path, error: ScenarioError) -> ScenarioError {
         match mistaken(path, Kind::Scenario).filter(|_| error.path() == Some(path)) {
             Some(problem) => ScenarioError::File { path: path.to_owned(), problem },
-            None => error,
+            None => Self::not_there(error),
+        }
+    }
+
+    /// A file that is not there, with one beside it that may be meant.
+    pub(crate) fn not_there(error: ScenarioError) -> ScenarioError {
+        match error {
+            ScenarioError::Read { path, source } if source.kind() == ErrorKind::NotFound => {
+                match beside(&path) {
+                    Some(near) => {
+                        let problem = format!("is not there; did you mean {:?}?", near.display().to_string());
+                        ScenarioError::File { path, problem }
+                    }
+                    None => ScenarioError::Read { path, source },
+                }
+            }
+            other => other,
         }
     }
 
     /// Says it, and ends with its status.
     pub(crate) fn report(self, output: &mut Output) -> ExitCode {
-        output.complain(&self);
+        match &self {
+            Self::Scenario(error) => output.complain(error),
+            other => output.error(&format!("fak: {other}")),
+        }
         ExitCode::from(match self {
             Self::Output(_) => 1,
             Self::Scenario(_) | Self::File { .. } | Self::Usage(_) | Self::Unknown { .. } => UNREADABLE,
@@ -68,9 +88,20 @@ impl Failure {
     }
 }
 
+/// What is in the folder of a path and has nearly its name.
+pub(crate) fn beside(path: &Path) -> Option<PathBuf> {
+    let wanted = path.file_name()?.to_str()?;
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    let entries = folder.unwrap_or(Path::new(".")).read_dir().ok()?;
+    let names: Vec<String> =
+        entries.flatten().filter_map(|entry| entry.file_name().into_string().ok()).collect();
+    let near = nearest(wanted, names.iter().map(String::as_str))?;
+    Some(folder.map_or_else(|| PathBuf::from(near), |folder| folder.join(near)))
+}
+
 /// The bytes of a file of at most 4 MiB, the most any file that is read whole may have (§8).
 pub(crate) fn read(path: &Path) -> Result<Vec<u8>, Failure> {
-    Ok(fak_scenario::read(path)?)
+    fak_scenario::read(path).map_err(|error| Failure::Scenario(Failure::not_there(error)))
 }
 
 /// The text of such a file.
@@ -91,6 +122,9 @@ pub(crate) fn read_text(path: &Path) -> Result<String, Failure> {
 pub(crate) fn open(path: &Path) -> Result<BufReader<File>, Failure> {
     match File::open(path) {
         Ok(file) => Ok(BufReader::new(file)),
-        Err(source) => Err(Failure::Scenario(ScenarioError::Read { path: path.to_owned(), source })),
+        Err(source) => {
+            let error = ScenarioError::Read { path: path.to_owned(), source };
+            Err(Failure::Scenario(Failure::not_there(error)))
+        }
     }
 }

@@ -55,14 +55,26 @@ fn main() -> ExitCode {
     }
 }
 
+/// Verbs, and what they are elsewhere called.
+const CALLED: &[(&str, &[&str])] = &[
+    ("run", &["test", "validate", "check", "exec", "play", "perform"]),
+    ("policy lint", &["lint"]),
+    ("audit verify", &["verify"]),
+    ("explain", &["why", "describe", "info", "list", "checks", "reasons"]),
+    ("demo", &["example", "examples", "tour", "start", "init", "new"]),
+];
+
 /// Names the verb that was meant where a swap or a slip makes it unlike for clap, but not for us.
 fn suggest(mut error: clap::Error) -> clap::Error {
     let Some(ContextValue::String(given)) = error.get(ContextKind::InvalidSubcommand) else {
         return error;
     };
     let command = Cli::command();
-    let near = fak_abi::json::nearest(given, command.get_subcommands().map(clap::Command::get_name))
+    let called = CALLED.iter().find(|(_, names)| names.contains(&&**given)).map(|(verb, _)| *verb);
+    let near = called
+        .or_else(|| fak_abi::json::nearest(given, command.get_subcommands().map(clap::Command::get_name)))
         .map(str::to_owned);
+    let near = if given.ends_with(".json") { Some(format!("run {given}")) } else { near };
     if let (Some(near), None) = (near, error.get(ContextKind::SuggestedSubcommand)) {
         error.insert(ContextKind::SuggestedSubcommand, ContextValue::Strings(vec![near]));
     }

@@ -6,7 +6,7 @@ use std::{
     time::Duration,
 };
 
-use fak_scenario::{Style, printable};
+use fak_scenario::{ScenarioError, Style, printable};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde::Serialize;
 
@@ -60,10 +60,13 @@ impl Output {
         }
     }
 
-    /// Says what is wrong, a line for each thing.
-    pub(crate) fn complain(&mut self, problem: &impl ToString) {
-        for line in problem.to_string().lines() {
-            self.error(&format!("fak: {line}"));
+    /// Says everything that is wrong with a scenario.
+    pub(crate) fn complain(&mut self, error: &ScenarioError) {
+        for one in error.each() {
+            self.error(&format!("fak: {one}"));
+        }
+        if let ScenarioError::Several { more: more @ 1.., .. } = error {
+            self.error(&format!("fak: and {more} more: mend these first"));
         }
     }
 

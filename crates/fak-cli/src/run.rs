@@ -38,7 +38,7 @@ pub(crate) fn perform(run: &Run<'_>, output: &mut Output) -> Result<u8, Failure>
     for path in run.paths {
         match find(path) {
             Ok(found) => paths.extend(found),
-            Err(error) => unreadable(error, &mut summary, &mut errors, output),
+            Err(error) => unreadable(Failure::not_there(error), &mut summary, &mut errors, output),
         }
     }
     let bar = output.progress(paths.len(), run.quiet);

@@ -72,7 +72,8 @@ const ALIKE: &[(&str, &[&str])] = &[
     ("rung", &["by", "gate", "decider", "decided_by", "layer"]),
     ("from", &["sender", "by"]),
     ("taint", &["label", "trust", "trusted"]),
-    ("scope", &["visibility", "share", "audience"]),
+    ("scope", &["visibility", "share", "audience", "to", "with"]),
+    ("of", &["act", "what", "step"]),
     // Acts.
     ("recv", &["receive", "take", "pop", "poll", "listen", "fetch", "pull", "dequeue"]),
     ("send", &["post", "tell", "emit", "push", "enqueue", "message", "put_message"]),

@@ -44,7 +44,12 @@ pub(super) struct Comparison {
 impl Comparison {
     /// With the benchmark `floor` of the group beside it.
     pub(super) const fn beside_floor(self) -> Self {
-        Self { floor: Some("floor"), ..self }
+        self.beside("floor")
+    }
+
+    /// With that benchmark of the group beside it, as its floor.
+    pub(super) const fn beside(self, floor: &'static str) -> Self {
+        Self { floor: Some(floor), ..self }
     }
 
     /// The measured value.

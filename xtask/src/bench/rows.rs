@@ -25,8 +25,14 @@ pub(super) const ROWS: &[Comparison] = &[
         1.1,
     ),
     DECIDE.row(3, "decide on 2 threads", "row3_threads").carries("threads_2", "threads_1", 2.0, 1.8),
-    CHANNELS.row(4, "send without the capability", "row4_refusals").costs("no_capability", "decide_1", 1.5),
-    CHANNELS.row(4, "send of a private body", "row4_refusals").costs("private_body", "decide_1", 1.5),
+    CHANNELS
+        .row(4, "send without the capability", "row4_refusals")
+        .costs("no_capability", "decide_1", 1.5)
+        .beside("floor_no_capability"),
+    CHANNELS
+        .row(4, "send of a private body", "row4_refusals")
+        .costs("private_body", "decide_1", 1.5)
+        .beside("floor_private_body"),
     CHANNELS.row(5, "send and try_recv", "row5_send_try_recv").costs("gated", "tokio", 0.95).beside_floor(),
     CHANNELS
         .row(6, "ping-pong, one thread", "row6_ping_pong_current")
@@ -41,7 +47,10 @@ pub(super) const ROWS: &[Comparison] = &[
         .costs("gated", "tokio", 0.75)
         .beside_floor(),
     CHANNELS.row(7, "4 senders, capacity 64", "row7_fan_in_64").costs("gated", "tokio", 1.05).beside_floor(),
-    CHANNELS.row(8, "send by key, 1,000 channels", "row8_by_key").costs("by_key", "cached", 1.2),
+    CHANNELS
+        .row(8, "send by key, 1,000 channels", "row8_by_key")
+        .costs("by_key", "cached", 1.2)
+        .beside_floor(),
     CHANNELS.row(9, "1,000 idle, one thread", "row9_idle_receivers_current").costs(
         "idle/1000",
         "idle/0",
@@ -64,7 +73,7 @@ pub(super) const ROWS: &[Comparison] = &[
         .row(11, "request, 2 workers", "row11_request_reply_workers")
         .costs("gated", "tokio", 0.9)
         .beside_floor(),
-    POLICY.row(12, "policy of 10 rules", "row12_policy").costs("rules_10", "one_rung", 4.0),
+    POLICY.row(12, "policy of 10 rules", "row12_policy").costs("rules_10", "one_rung", 4.0).beside_floor(),
     POLICY.row(12, "and 1,000 for other tools", "row12_policy").costs("elsewhere_1000", "rules_10", 1.1),
     RECORD.row(13, "append at 10,000 notes", "record_append").costs("note/10000", "note/10", 2.0),
     RECORD.row(13, "against encoding and hashing", "record_append").costs(
@@ -85,7 +94,7 @@ pub(super) const ROWS: &[Comparison] = &[
         .row(17, "declare 20,000 nodes, 100,000 edges", "row17_declare_100000")
         .costs("declare", "petgraph", 3.0),
     DECLARE.row(17, "the same, by rank", "row17_declare_ranks_100000").costs("declare", "petgraph", 3.0),
-    AUDIT.row(18, "send and try_recv, audit on", "row18_audit").costs("on", "off", 3.0),
+    AUDIT.row(18, "send and try_recv, audit on", "row18_audit").costs("on", "off", 3.0).beside_floor(),
     START.row(19, "start to the first verdict", "row19_start").takes("first_verdict", 1e6, "ms", 20.0),
 ];
 

@@ -232,7 +232,7 @@ impl Future for Receiving<'_> {
             Pass::Closely => return this.poll_closely(cx),
         }
         match endpoint.glance(mailbox, Try::Requests, state, cx) {
-            Quick::Entry(entry, None) if entry.extra.is_none() => {
+            Quick::Entry(entry, None) => {
                 Poll::Ready(Delivery::Message(Message::new(entry, endpoint.me(), 0)))
             }
             Quick::Entry(entry, wake) => Poll::Ready(endpoint.wake_and_hand_over(entry, wake)),

@@ -148,7 +148,7 @@ fn a_detached_holder_loses_its_leases() {
 }
 
 /// A clock without a timer: nothing happens when an instant comes, only when somebody looks.
-struct Untimed(fak_adjudicate::ManualClock);
+pub(crate) struct Untimed(pub(crate) fak_adjudicate::ManualClock);
 
 impl fak_abi::Clock for Untimed {
     fn now(&self) -> fak_abi::Timestamp {

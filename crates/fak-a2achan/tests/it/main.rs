@@ -15,6 +15,7 @@ mod fanout;
 mod floor;
 mod group;
 mod lease;
+mod looks;
 mod margins;
 mod model;
 mod publish;

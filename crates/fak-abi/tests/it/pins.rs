@@ -23,8 +23,8 @@ fn what_is_on_the_hot_path_stays_small() {
         ("Ref", size_of::<Ref>(), 8),
         ("Id", size_of::<Id>(), 16),
         ("ToolCall", size_of::<ToolCall<'_>>(), 64),
-        ("Verdict", size_of::<Verdict>(), 56),
-        ("Opinion", size_of::<Opinion>(), 40),
+        ("Verdict", size_of::<Verdict>(), 48),
+        ("Opinion", size_of::<Opinion>(), 32),
     ] {
         assert_eq!(size, bytes, "{what}");
     }

@@ -28,6 +28,7 @@ fn a_principal_is_what_its_host_said() {
     let bare = stub.seal.principal(PrincipalSpec::agent(id("a")), 5, CapSet::NONE);
     assert_eq!((bare.kind(), bare.fleet(), bare.tenant()), (PrincipalKind::Agent, None, None));
     assert_eq!((bare.trace(), bare.caps(), bare.last_act()), (&id("trace-a"), CapSet::NONE, None));
+    assert_eq!(format!("{:?}", bare.tag()), "KernelTag", "says nothing of which");
     // A name that leaves no room for the prefix is its own trace.
     let long = "n".repeat(fak_abi::MAX_ID_BYTES - 5);
     let long = stub.seal.principal(PrincipalSpec::agent(id(&long)), 6, CapSet::NONE);

@@ -50,6 +50,16 @@ impl Glob {
         self.shape == Shape::Exact
     }
 
+    /// True for literal text and one `*` at its end.
+    pub(super) fn is_prefix(&self) -> bool {
+        self.shape == Shape::Prefix
+    }
+
+    /// True for nothing but `*`.
+    pub(super) fn is_any(&self) -> bool {
+        self.shape == Shape::Any
+    }
+
     /// True only if everything that `other` matches, this matches too: a `*` of `other` can only be
     /// taken up by one of this.
     pub(super) fn covers(&self, other: &Self) -> bool {

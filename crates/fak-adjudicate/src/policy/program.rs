@@ -1,16 +1,19 @@
-//! The rules of one effect for one tool, as a program: a flat list of tests, each of which says
-//! where to go on if it fails. Judging is one pass over neighbouring memory.
+//! The rules of one effect for one tool, as a program: a flat list of steps, each of which says
+//! where to go on if it fails. Judging is one pass over neighbouring memory, and most steps are one
+//! comparison of one number (`words`).
 
 use fak_abi::{Address, ChannelKey, Id, Locale, Ref, ShareScope, Taint, ToolCall};
 
 use super::glob::{AddressGlob, Glob};
 use super::rule::{Effect, Rule};
+use super::words::{BODY, Bits, SCOPE, TAINT, Word, Words};
 
 /// An act, and the body it has or is about to hand over.
 #[derive(Clone, Copy)]
 pub(super) struct Facts<'a> {
     call: &'a ToolCall<'a>,
     body: Option<&'a Ref>,
+    words: Words,
 }
 
 /// What an address begins with, in the text that globs match.
@@ -41,31 +44,42 @@ impl Family {
         }
     }
 
-    fn of(key: &ChannelKey) -> Self {
+    /// A number that is no other family's, below 255.
+    pub(super) const fn code(self) -> u8 {
+        self as u8
+    }
+
+    fn of_key(key: &ChannelKey) -> Self {
         match key.locale() {
             Locale::InKernel => Self::InKernel,
             Locale::Session => Self::Session,
             Locale::Window => Self::Window,
         }
     }
+
+    /// What an address begins with and what follows, if it is one that globs match.
+    #[inline]
+    pub(super) fn of(address: Address<'_>) -> Option<(Self, &Id)> {
+        match address {
+            Address::None | Address::Malformed => None,
+            Address::Channel(key) => Some((Self::of_key(key), key.id())),
+            Address::Task(id) => Some((Self::Task, id)),
+            Address::Cell(id) => Some((Self::Cell, id)),
+            Address::Lane(id) => Some((Self::Lane, id)),
+            Address::Group(id, _) => Some((Self::Group, id)),
+        }
+    }
 }
 
 impl<'a> Facts<'a> {
     #[inline]
-    pub(super) const fn new(call: &'a ToolCall<'a>, body: Option<&'a Ref>) -> Self {
-        Self { call, body }
+    pub(super) fn new(call: &'a ToolCall<'a>, body: Option<&'a Ref>) -> Self {
+        Self { call, body, words: Words::of(call, body) }
     }
 
     #[inline]
     fn address(&self) -> Option<(Family, &'a Id)> {
-        match self.call.target() {
-            Address::None | Address::Malformed => None,
-            Address::Channel(key) => Some((Family::of(key), key.id())),
-            Address::Task(id) => Some((Family::Task, id)),
-            Address::Cell(id) => Some((Family::Cell, id)),
-            Address::Lane(id) => Some((Family::Lane, id)),
-            Address::Group(id, _) => Some((Family::Group, id)),
-        }
+        Family::of(self.call.target())
     }
 }
 
@@ -91,7 +105,6 @@ enum Test {
 }
 
 impl Test {
-    #[inline]
     fn holds(&self, facts: &Facts<'_>) -> bool {
         match self {
             Self::Tool(glob) => glob.matches(facts.call.tool().name()),
@@ -140,16 +153,60 @@ impl Test {
     }
 }
 
-/// A test and where to go on: at another step, or, with [`HIT`], at an answer.
+/// A condition and where to go on: at another step, or, with [`HIT`], at an answer.
 #[derive(Debug)]
 struct Step {
-    test: Test,
+    /// What must be so, or the condition does not hold.
+    bits: Bits,
+    word: Word,
     then: u32,
     or: u32,
+    /// What the bits leave open.
+    rest: Option<Test>,
 }
 
 /// Marks the index of a rule that applies.
 const HIT: u32 = 1 << 31;
+
+impl Step {
+    fn new(test: Test, then: u32, or: u32) -> Self {
+        let (word, bits, is_enough) = test.bits();
+        Self { bits, word, then, or, rest: (!is_enough).then_some(test) }
+    }
+
+    #[inline]
+    fn holds(&self, facts: &Facts<'_>) -> bool {
+        self.bits.hold(facts.words.get(self.word)) && self.rest.as_ref().is_none_or(|test| test.holds(facts))
+    }
+}
+
+impl Test {
+    /// What is so of some number whenever the condition holds. `true` if it holds whenever that is so.
+    fn bits(&self) -> (Word, Bits, bool) {
+        let of = |word, (bits, is_enough)| (word, bits, is_enough);
+        let label = |at, code: u8| {
+            let bits = Bits { mask: BODY | 0xFF_u64 << at, want: BODY | u64::from(code) << at };
+            (Word::Body, bits, true)
+        };
+        let body = Bits { mask: BODY, want: BODY };
+        match self {
+            Self::Agent(glob) if glob.is_any() => (Word::Agent, Bits::ANY, true),
+            Self::Agent(glob) => of(Word::Agent, Bits::of(glob, 8)),
+            Self::Fleet(glob) => of(Word::Fleet, Bits::of(glob, 8)),
+            Self::Tenant(glob) => of(Word::Tenant, Bits::of(glob, 8)),
+            Self::Within(family, glob) => {
+                let (bits, is_enough) = Bits::of(glob, 7);
+                (Word::Address, bits.above(family.code()), is_enough || glob.is_any())
+            }
+            Self::Taint(taint) => label(TAINT, taint.code()),
+            Self::Scope(scope) => label(SCOPE, scope.code()),
+            Self::UpTo(_) | Self::Above(_) => (Word::Body, body, false),
+            Self::Tool(_) | Self::Address(_) => (Word::Agent, Bits::ANY, false),
+            Self::Always => (Word::Agent, Bits::ANY, true),
+            Self::Never => (Word::Agent, Bits::NONE, true),
+        }
+    }
+}
 
 /// Rules in order; the first that applies is the answer.
 #[derive(Debug, Default)]
@@ -174,7 +231,7 @@ impl Program {
             for test in tests {
                 let then = number(steps.len() + 1);
                 let then = if then == or { rule.index | HIT } else { then };
-                steps.push(Step { test, then, or });
+                steps.push(Step::new(test, then, or));
             }
         }
         Self(steps.into())
@@ -186,7 +243,7 @@ impl Program {
         let mut at = 0;
         while at & HIT == 0 {
             let step = self.0.get(at as usize)?;
-            at = if step.test.holds(facts) { step.then } else { step.or };
+            at = if step.holds(facts) { step.then } else { step.or };
         }
         Some(at & !HIT)
     }

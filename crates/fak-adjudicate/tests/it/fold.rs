@@ -145,6 +145,86 @@ proptest! {
     }
 }
 
+/// §3.4: a refutation outweighs a claim that nobody knows of, wherever either stands; of equals the first is named.
+#[test]
+fn a_refutation_outweighs_what_is_unconfirmed() {
+    use Answer::{Allow, Deny};
+    const REFUTED: Word = Word::Witness("refuted");
+    const UNHEARD: Word = Word::Witness("nobody-knows");
+    const CONFIRMED: Word = Word::Witness("confirmed");
+    for (words, expected) in [
+        (&[UNHEARD, REFUTED][..], Deny(Reason::TrustViolation, "r1")),
+        (&[REFUTED, UNHEARD], Deny(Reason::TrustViolation, "r0")),
+        (&[REFUTED, REFUTED], Deny(Reason::TrustViolation, "r0")),
+        (&[CONFIRMED, UNHEARD, REFUTED, CONFIRMED], Deny(Reason::TrustViolation, "r2")),
+        (&[Word::Allow, UNHEARD, UNHEARD], Deny(Reason::Unwitnessed, "r1")),
+        (&[CONFIRMED, Word::Allow], Allow("r1")),
+        (&[CONFIRMED, Word::Indeterminate], Allow("r0")),
+    ] {
+        assert_eq!(decide(words), expected, "{words:?}");
+        assert_eq!(reference(words), expected, "{words:?}");
+    }
+}
+
+/// A layer whose floor says something about bodies of nine bytes and more.
+struct Floored(fn() -> Opinion);
+
+impl fak_abi::Driver for Floored {
+    fn name(&self) -> RungName {
+        "floored"
+    }
+    fn capabilities(&self) -> fak_abi::CapSet {
+        fak_abi::CapSet::NONE
+    }
+    fn floor(&self) -> Vec<Arc<dyn fak_abi::Adjudicator>> {
+        let says = self.0;
+        let judge = move |call: &ToolCall<'_>, _: &Desk<'_>| match call.body() {
+            Some(body) if body.len() > 8 => says(),
+            _ => Opinion::Allow,
+        };
+        vec![Arc::new(Says::new("floor", judge).only("x"))]
+    }
+    fn install(&self, _: fak_abi::DriverLink) -> Result<(), fak_abi::InstallError> {
+        Ok(())
+    }
+}
+
+/// §3.2, §4.3 row 7: what a transform leaves is held to the floor once more, and to nothing else.
+#[test]
+fn a_transformed_body_is_held_to_the_floor() {
+    quiet();
+    let deny = || Opinion::deny(Reason::Oversize, Site::new("floor/size"));
+    for (floor, expected) in [
+        (deny as fn() -> Opinion, Some(Reason::Oversize)),
+        (|| panic!("the floor broke"), Some(Reason::DefaultDeny)),
+        (|| Opinion::Allow, None),
+    ] {
+        let rewriter = |call: &ToolCall<'_>, desk: &Desk<'_>| {
+            Opinion::Transform(desk.resolver.rewrite(call.body().unwrap(), "seventeen".into()).unwrap())
+        };
+        // A rung of the host would refuse the new body; it has had its say of the old one.
+        let strict = move |call: &ToolCall<'_>, _: &Desk<'_>| match call.body().unwrap().len() {
+            0..9 => Opinion::Allow,
+            _ => Opinion::deny(Reason::PolicyBlock, Site::new("strict/size")),
+        };
+        let kernel = Kernel::builder()
+            .driver(Arc::new(Floored(floor)))
+            .rung(Rank(0), Arc::new(Says::new("rewriter", rewriter).only("x")))
+            .rung(Rank(1), Arc::new(Says::new("strict", strict).only("x")))
+            .build()
+            .unwrap();
+        let agent = attach(&kernel, "alpha");
+        let (tool, body) = (kernel.tool(&id("x")), agent.mint("short"));
+        let verdict = agent.decide(&ToolCall::new(&agent, &tool).args(&body));
+        assert_eq!(verdict.reason(), expected, "{verdict}");
+        match (expected, of(&verdict)) {
+            (Some(Reason::Oversize), answer) => assert_eq!(answer, Answer::Deny(Reason::Oversize, "floor")),
+            (None, answer) => assert_eq!(answer, Answer::Transform("rewriter")),
+            (Some(_), _) => {}
+        }
+    }
+}
+
 /// §3.2: rank orders host rungs, registration breaks ties, and the earlier rung wins them.
 #[test]
 fn rank_orders_the_walk() {

@@ -3,13 +3,15 @@
 
 use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex, OnceLock};
+use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use fak_abi::{
-    Act, Address, Adjudicator, AgentHandle, Cancel, CapSet, Desk, Digest, Driver, DriverLink, Edges, Emitter,
-    Event, EventKind, EventKinds, Gate, Host, Id, InstallError, KernelSeal, Location, Opinion, Pass,
-    Principal, Reason, Ref, ResultAdmitter, Rider, RungName, ShareScope, Site, Taint, Tool, ToolCall,
-    ToolScope, VerdictKind,
+    Act, Address, Adjudicator, Admission, AgentHandle, Cancel, CapSet, Charge, Desk, Digest, Driver,
+    DriverLink, Edges, Emitter, Engine, EngineClaim, Event, EventKind, EventKinds, Gate, Host, Id,
+    InstallError, KernelSeal, Location, Opinion, OwnedCall, Pass, Principal, Reason, Ref, Refusal,
+    ResultAdmitter, Rider, RungName, ShareScope, Site, Status, Taint, Tool, ToolCall, ToolResult, ToolScope,
+    VerdictKind,
 };
 use fak_adjudicate::{AuditLog, AuditOptions, Kernel, KernelBuilder, ManualClock, Rank};
 
@@ -104,6 +106,26 @@ impl ResultAdmitter for Holds {
     }
 }
 
+/// Makes what it is given.
+struct Echo;
+
+impl Engine for Echo {
+    fn name(&self) -> RungName {
+        "echo"
+    }
+    fn serves(&self) -> Vec<String> {
+        vec!["made".into()]
+    }
+    fn poll_run(
+        &self,
+        call: &OwnedCall,
+        _: &mut Option<EngineClaim>,
+        _: &mut Context<'_>,
+    ) -> Poll<ToolResult> {
+        Poll::Ready(ToolResult::ok(call.view().body().cloned()))
+    }
+}
+
 fn world(more: impl FnOnce(KernelBuilder) -> KernelBuilder) -> (Arc<Kernel>, Arc<Layer>, ManualClock) {
     let clock = ManualClock::at(fak_abi::Timestamp::from_micros(1000));
     let layer = Arc::new(Layer::default());
@@ -115,6 +137,7 @@ fn world(more: impl FnOnce(KernelBuilder) -> KernelBuilder) -> (Arc<Kernel>, Arc
         .driver(Arc::clone(&layer) as _)
         .witness(ByWord)
         .admitter(Rank(0), Arc::new(Holds))
+        .engine(Arc::new(Echo))
         .rung(Rank(0), says("yes", || Opinion::Allow))
         .rung(Rank(0), says("made", || Opinion::Allow))
         .rung(Rank(0), says("no", || Opinion::deny(Reason::SecretExfil, Site::new("x/y"))))
@@ -250,6 +273,69 @@ fn what_is_screened_is_held_or_passes() {
     assert_eq!(screened(&yes, &poison), (VerdictKind::Quarantine, "kernel"));
     assert!(kernel.screens(Tool::from(&made)) && !kernel.screens(Tool::from(&yes)));
     assert!(!kernel.screens(Tool::from(Act::Recv)));
+}
+
+/// §3.3, §4.4: what a call made is screened before it is handed over; what is held is told of, and stays out.
+#[test]
+fn what_a_call_made_is_screened() {
+    let heard = Heard::new(&[EventKind::Hold]);
+    let (kernel, ..) = world(|builder| builder.emitter(heard.clone()));
+    let agent = attach(&kernel, "a");
+    let (made, lane) = (kernel.tool(&id("made")), id("l"));
+    let run = |body: &Ref| {
+        let ticket = agent.submit(&ToolCall::new(&agent, &made).args(body).address(Address::Lane(&lane)));
+        match kernel.poll_reap(&agent, &ticket, &mut Context::from_waker(Waker::noop())) {
+            Poll::Ready(Ok(result)) => result,
+            _ => panic!("not reaped"),
+        }
+    };
+    let passed = run(&agent.mint("four"));
+    assert_eq!((passed.status, passed.payload.map(|body| body.len())), (Status::Ok, Some(4)));
+    assert_eq!(heard.take(), [""; 0]);
+    let held = run(&agent.mint("fives"));
+    assert!(held.status == Status::Error && held.payload.is_none());
+    assert_eq!(
+        held.refused.map(|verdict| (verdict.kind(), verdict.by())),
+        Some((VerdictKind::Quarantine, "holds"))
+    );
+    assert_eq!(heard.take(), [r#"hold 2 at 1000, a, made lane:"l", a digest, quarantine by holds"#]);
+}
+
+/// §3.8, §4.13: what was counted for an act that does not happen after all is taken back, and a repetition is told of as one.
+#[test]
+fn a_cleared_act_happens_repeats_or_is_taken_back() {
+    let heard = Heard::new(&[EventKind::Decide]);
+    let counter = Arc::new(Says::new("counter", |_, _| Opinion::Allow).only("x").counting(Opinion::Defer));
+    let kernel = Kernel::builder()
+        .time(Arc::new(ManualClock::at(fak_abi::Timestamp::from_micros(1000))))
+        .emitter(heard.clone())
+        .rung(Rank(0), Arc::clone(&counter) as _)
+        .build()
+        .unwrap();
+    let agent = attach(&kernel, "a");
+    let tool = kernel.tool(&id("x"));
+    let call = ToolCall::new(&agent, &tool);
+    let cleared = || match kernel.admit_any(&call) {
+        Admission::Permit(permit) => match permit.charge() {
+            Charge::Cleared(cleared) => cleared,
+            Charge::Refuse(verdict) => panic!("{verdict}"),
+        },
+        Admission::Refuse(verdict) => panic!("{verdict}"),
+    };
+    assert!(cleared().allow(41).is_allow());
+    assert_eq!(counter.counts_now(), 1);
+    assert!(cleared().repeat(41).is_allow());
+    assert_eq!(counter.counts_now(), 2);
+    let refused = cleared().refuse(Refusal::new(Reason::LeaseHeld, Site::new("x/y")), "layer");
+    assert_eq!((refused.by(), counter.counts_now()), ("layer", 2));
+    assert_eq!(
+        heard.take(),
+        [
+            "decide 41 at 1000, a, x, allow by counter",
+            "decide 41 at 1000, a, x, allow by counter, replay",
+            "decide 1 at 1000, a, x, deny by layer"
+        ]
+    );
 }
 
 /// §2.1, §3.4, §6.4: what a layer has made is made for this kernel's own.

@@ -94,15 +94,25 @@ fn glob(words: &'static [&'static str]) -> impl Strategy<Value = Value> {
     prop_oneof![
         2 => prop::sample::select(words).prop_map(|word| json!(word)),
         2 => "[a-c*:.]{1,4}".prop_map(|text| json!(text)),
-        1 => (prop::sample::select(words), 0..6_usize)
+        1 => (prop::sample::select(words), prop_oneof![0..6_usize, 0..19_usize])
             .prop_map(|(word, at)| json!(format!("{}*", word.get(..at).unwrap_or(word)))),
     ]
 }
 
 const TOOLS: &[&str] =
     &["a2a.send", "a2a.publish", "a2a.recv", "comm.arrive", "pool.put", "pool.write", "work", "play"];
-const AGENTS: &[&str] = &["a", "ab", "abc", "b"];
-const ADDRESSES: &[&str] = &["in_kernel:a", "session:a", "task:ab", "cell:a/b", "in_kernel:a:b"];
+// Some as long as what is compared at once, or a byte more or less.
+const AGENTS: &[&str] = &["a", "ab", "abc", "b", "abcabca", "abcabcab", "abcabcabc"];
+const ADDRESSES: &[&str] = &[
+    "in_kernel:a",
+    "session:a",
+    "task:ab",
+    "cell:a/b",
+    "in_kernel:a:b",
+    "in_kernel:abcabc",
+    "in_kernel:abcabca",
+    "in_kernel:abcabcab",
+];
 
 fn rule(kind: &'static str) -> impl Strategy<Value = Value> {
     let some = |key: &'static str, value: BoxedStrategy<Value>| {
@@ -212,6 +222,36 @@ proptest! {
         for error in [Policy::from_toml("p", &text).err(), Policy::from_json("p", &text).err()].into_iter().flatten() {
             prop_assert!(error.to_string().starts_with("p:"));
         }
+    }
+}
+
+/// §3.7: a condition on what an act does not have does not match, whatever it asks for.
+#[test]
+fn no_condition_matches_what_is_absent() {
+    let asked = Asked {
+        tool: "work".to_owned(),
+        agent: "a".to_owned(),
+        fleet: None,
+        tenant: None,
+        address: None,
+        body: None,
+    };
+    let families = ["in_kernel", "session", "window", "task", "cell", "lane", "group", "*"];
+    let addresses =
+        families.iter().flat_map(|family| ["*", "a", "a*", ""].map(|id| format!("{family}:{id}")));
+    let names = ["*", "a", "a*", "*a"];
+    let mut conditions: Vec<_> =
+        addresses.map(|address| json!({"tool": "work", "address": address})).collect();
+    for key in ["fleet", "tenant", "address"] {
+        conditions.extend(names.map(|name| json!({"tool": "work", key: name})));
+    }
+    conditions.extend(Taint::ALL.iter().map(|taint| json!({"tool": "work", "taint": taint.name()})));
+    conditions.extend(["agent", "fleet", "tenant"].map(|scope| json!({"tool": "work", "scope": scope})));
+    conditions.push(json!({"tool": "work", "max_bytes": 0}));
+    for rule in conditions {
+        let policy = json!({"version": 1, "allow": [rule.clone()]});
+        assert_eq!(reference::decide(&policy, &asked, false).verdict, "deny", "{rule}");
+        assert_eq!(kernel_answer(parse(&policy), &asked, false).verdict, "deny", "{rule}");
     }
 }
 

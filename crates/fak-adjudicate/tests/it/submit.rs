@@ -148,6 +148,27 @@ fn the_pending_set_is_bounded() {
     assert_eq!((free.load(Ordering::SeqCst), kernel.pending()), (8, 1), "detaching drops what was pending");
 }
 
+/// §3.3: a place that a call has left is its principal's again, whichever way it left.
+#[test]
+fn a_place_that_was_left_is_free() {
+    let (kernel, _) = kernel(9, 8);
+    let alpha = attach(&kernel, "alpha");
+    let keeps = submit(&kernel, &alpha, "run");
+    for round in 0..6 {
+        let ticket = submit(&kernel, &alpha, "nobody-serves-this");
+        assert!(ticket.verdict().is_allow(), "{round}");
+        assert_eq!(submit(&kernel, &alpha, "run").verdict().reason(), Some(Reason::RateLimited), "two each");
+        match round % 2 {
+            0 => alpha.withdraw(&ticket).unwrap(),
+            _ => assert!(matches!(reap(&alpha, &ticket), Poll::Ready(Ok(_)))),
+        }
+        assert_eq!(kernel.pending(), 1);
+    }
+    alpha.withdraw(&keeps).unwrap();
+    let [first, second, third] = ["run"; 3].map(|tool| submit(&kernel, &alpha, tool).verdict().reason());
+    assert_eq!([first, second, third], [None, None, Some(Reason::RateLimited)]);
+}
+
 /// An engine that has no room refuses at submit, and a claimed run cannot be refused at reap.
 #[test]
 fn an_engine_claims_at_submit() {

@@ -181,3 +181,37 @@ fn outside_a_checkout_no_example_is_suggested() {
         assert!(!fak(verb).out.contains("examples/"), "{verb:?}");
     }
 }
+
+#[test]
+fn a_file_or_a_verb_that_is_not_there_has_a_near_one() {
+    let scratch = Scratch::new("near");
+    scratch.write("mine.json", FAILS);
+    let mut said = String::new();
+    for args in [
+        &["run", "mine.josn"][..],
+        &["explain", "mine.josn"],
+        &["audit", "verify", "mine.jsn"],
+        &["mine.json"],
+        &["validate", "mine.json"],
+        &["lint", "mine.json"],
+    ] {
+        let ran = scratch.fak(args);
+        assert_eq!(ran.status, 2, "{args:?}");
+        said.push_str(&ran.err.lines().take(3).collect::<Vec<_>>().join("\n"));
+        said.push('\n');
+    }
+    expect![[r#"
+        fak: mine.josn: is not there; did you mean "mine.json"?
+        fak: nothing is known of "mine.josn": did you mean the file "mine.json"?
+        fak: mine.jsn: is not there; did you mean "mine.json"?
+        error: unrecognized subcommand 'mine.json'
+
+          tip: a similar subcommand exists: 'run mine.json'
+        error: unrecognized subcommand 'validate'
+
+          tip: a similar subcommand exists: 'run'
+        error: unrecognized subcommand 'lint'
+
+          tip: a similar subcommand exists: 'policy lint'
+    "#]].assert_eq(&said);
+}

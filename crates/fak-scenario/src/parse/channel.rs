@@ -12,7 +12,7 @@ use crate::act::{ActionSpec, ChannelAct, CorrectionSpec, StatusSpec};
 pub(super) fn act(names: &mut Names, name: &str, fields: &mut Fields<'_>) -> Parsed<Option<ChannelAct>> {
     Ok(Some(match name {
         "send" => ChannelAct::Send {
-            to: address(fields.required("to")?)?,
+            to: address(names, fields.required("to")?)?,
             body: body(names, fields.required("body")?)?,
             key: optional_text(fields, "key")?,
             ttl_ms: optional_count(fields, "ttl_ms")?,
@@ -26,21 +26,21 @@ pub(super) fn act(names: &mut Names, name: &str, fields: &mut Fields<'_>) -> Par
         "consume" => ChannelAct::Consume { name: names.kept(Kept::Leased, fields.required("as")?)? },
         "drop" => ChannelAct::Drop { name: names.kept(Kept::Leased, fields.required("as")?)? },
         "publish" => ChannelAct::Publish {
-            topic: address(fields.required("topic")?)?,
+            topic: address(names, fields.required("topic")?)?,
             body: body(names, fields.required("body")?)?,
         },
         "subscribe" => ChannelAct::Subscribe {
-            topic: address(fields.required("topic")?)?,
+            topic: address(names, fields.required("topic")?)?,
             name: names.give(Kept::Inbox, fields.required("as")?)?,
         },
         "unsubscribe" => {
             ChannelAct::Unsubscribe { inbox: names.kept(Kept::Inbox, fields.required("inbox")?)? }
         }
-        "open" => ChannelAct::Open { at: address(fields.required("at")?)? },
-        "bind" => ChannelAct::Bind { at: address(fields.required("at")?)? },
-        "unbind" => ChannelAct::Unbind { at: address(fields.required("at")?)? },
+        "open" => ChannelAct::Open { at: address(names, fields.required("at")?)? },
+        "bind" => ChannelAct::Bind { at: address(names, fields.required("at")?)? },
+        "unbind" => ChannelAct::Unbind { at: address(names, fields.required("at")?)? },
         "request" => ChannelAct::Request {
-            to: address(fields.required("to")?)?,
+            to: address(names, fields.required("to")?)?,
             body: body(names, fields.required("body")?)?,
             name: {
                 let name = names.give(Kept::Request, fields.required("as")?)?;

@@ -54,8 +54,17 @@ impl From<json::Error> for Fault {
 impl Faults {
     /// The faults of an object, whose members are of this list: unknown ones are the first.
     pub(super) fn of(cursor: Cursor<'_>, known: &[&'static str]) -> Self {
+        Self::of_but(cursor, known, |_| None)
+    }
+
+    /// The same, where something better may be known of a member than the name that is nearest.
+    pub(super) fn of_but(
+        cursor: Cursor<'_>,
+        known: &[&'static str],
+        better: impl Fn(&str) -> Option<String>,
+    ) -> Self {
         let mut faults = Self::default();
-        if let Err(fault) = super::closed(cursor, known) {
+        if let Err(fault) = super::closed_but(cursor, known, better) {
             faults.add(cursor, fault);
             faults.misspelt = Some(cursor.value().offset());
         }

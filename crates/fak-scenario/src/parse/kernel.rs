@@ -44,7 +44,7 @@ pub(super) fn act(
                 }
                 None => None,
             },
-            address: fields.optional("address").map(address).transpose()?,
+            address: fields.optional("address").map(|at| address(names, at)).transpose()?,
         },
         "detach" => KernelAct::Detach { agent: names.agent(fields.required("agent")?)? },
         "attach" => KernelAct::Attach { agent: names.agent(fields.required("agent")?)? },

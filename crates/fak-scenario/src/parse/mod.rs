@@ -64,7 +64,10 @@ impl Scenario {
             bytes: usize::try_from(FILE_LIMIT).unwrap_or(usize::MAX),
             ..json::Limits::default()
         };
-        let document = Document::parse(text, &limits).map_err(|error| placed(path, error, None, None))?;
+        let document = Document::parse(text, &limits).map_err(|error| {
+            let slip = slip(text, &error);
+            placed(path, error, slip, None)
+        })?;
         // The document is UTF-8, or it would not have been read.
         let source = Source::new(std::str::from_utf8(text).unwrap_or_default(), path, reach);
         let root = document.root();
@@ -145,18 +148,30 @@ fn placed(
 /// The members of an object that has no others. Unknown ones are refused before a missing one, because it is most often the
 /// missing one misspelt.
 fn closed<'d>(cursor: Cursor<'d>, known: &[&'static str]) -> Parsed<Fields<'d>> {
+    closed_but(cursor, known, |_| None)
+}
+
+/// The same, where something better may be known of a member than the name that is nearest.
+fn closed_but<'d>(
+    cursor: Cursor<'d>,
+    known: &[&'static str],
+    better: impl Fn(&str) -> Option<String>,
+) -> Parsed<Fields<'d>> {
     let mut faults = Faults::default();
     for (name, member) in cursor.entries()? {
         if !known.contains(&name) {
-            faults.keep::<()>(member, Err(strange(member, name, known)));
+            let fault =
+                better(name).map_or_else(|| strange(cursor, member, name, known), |text| rule(member, text));
+            faults.keep::<()>(member, Err(fault));
         }
     }
     faults.settle(Some(cursor.object()?))
 }
 
-/// A member that an object cannot have.
-fn strange(member: Cursor<'_>, name: &str, known: &[&'static str]) -> Fault {
-    let nearest = meant(name, known.iter().copied()).map(str::to_owned);
+/// A member that an object cannot have. One that it can have and has not is rather meant than one that is there.
+fn strange(object: Cursor<'_>, member: Cursor<'_>, name: &str, known: &[&'static str]) -> Fault {
+    let absent = known.iter().copied().filter(|known| object.value().member(known).is_none());
+    let nearest = meant(name, absent).or_else(|| meant(name, known.iter().copied())).map(str::to_owned);
     let listed = nearest.is_none().then(|| known.iter().map(|name| (*name).to_owned()).collect());
     let problem = json::Problem::UnknownMember { name: name.to_owned(), nearest };
     Fault::here(
@@ -177,6 +192,21 @@ const QUOTED: usize = 64;
 fn unfit(cursor: Cursor<'_>, expected: &str) -> Fault {
     let found: String = cursor.value().as_str().unwrap_or_default().chars().take(QUOTED).collect();
     rule(cursor, format!("expected {expected}; found {found:?}"))
+}
+
+/// What a text that is no JSON has in it of other notations, if that is where it breaks.
+fn slip(text: &[u8], error: &json::Error) -> Option<Problem> {
+    let at = error.place().offset;
+    let before = text.get(..at).unwrap_or_default().iter().rfind(|byte| !byte.is_ascii_whitespace());
+    let hint = match (before, text.get(at)?) {
+        (_, b'/' | b'#') => "JSON has no comments",
+        (_, b'\'') => "JSON quotes with \"",
+        (Some(b','), b'}' | b']') => "leave out the comma before it",
+        (None, byte) if byte.is_ascii_alphabetic() => "a scenario is JSON, and begins with {",
+        _ => return None,
+    };
+    matches!(error.problem(), json::Problem::Syntax { .. })
+        .then(|| Problem::Rule(format!("{}; {hint}", error.problem())))
 }
 
 /// A broken rule, in words.

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use fak_abi::json::{Cursor, Value};
 
-use super::{Parsed, fault};
+use super::{Parsed, fault, rule};
 use crate::{act::Actor, error::Problem, words::meant};
 
 /// What a name stands for.
@@ -48,6 +48,22 @@ impl Kept {
         Self::Watch,
     ];
 
+    /// Where such a name is given.
+    fn given(self) -> &'static str {
+        match self {
+            Self::Saved => "the \"save\" of an earlier step",
+            Self::Inbox => {
+                "the \"as\" of an earlier \"subscribe\" or \"request\", or the \"name\" of a \"group\""
+            }
+            Self::Request => "the \"as\" of an earlier \"request\"",
+            Self::Leased => "the \"as\" of an earlier \"recv_leased\"",
+            Self::Group => "the \"name\" of an earlier \"group\"",
+            Self::Barrier => "the \"as\" of an earlier \"barrier\"",
+            Self::Lease => "the \"as\" of an earlier \"lease\"",
+            Self::Watch => "the \"as\" of an earlier \"watch\"",
+        }
+    }
+
     fn what(self) -> &'static str {
         match self {
             Self::Saved => "saved value",
@@ -89,6 +105,11 @@ impl Names {
         }
     }
 
+    /// Whether an agent has this name.
+    pub(super) fn has_agent(&self, name: &str) -> bool {
+        self.agents.as_ref().is_some_and(|agents| agents.contains(name))
+    }
+
     /// Who acts: an agent, or `?name` for a stranger.
     pub(super) fn actor(&self, cursor: Cursor<'_>) -> Parsed<Actor> {
         match cursor.string()?.strip_prefix('?') {
@@ -125,6 +146,26 @@ impl Names {
         let known = kinds.iter().filter_map(|kept| self.kept.get(kept)).flatten().map(String::as_str);
         if known.clone().any(|known| known == name) {
             return Ok(name.to_owned());
+        }
+        let given = kinds.first().map_or("", |kind| kind.given());
+        if kinds.contains(&Kept::Inbox) && name.contains(':') {
+            return Err(rule(
+                cursor,
+                format!("{name:?} is a channel: name it with \"at\"; an inbox is {given}"),
+            ));
+        }
+        // Requests and groups are inboxes besides.
+        let others = || self.kept.iter().filter(|(_, names)| names.contains(name)).map(|(other, _)| *other);
+        let other = others().find(|other| *other != Kept::Inbox).or_else(|| others().next());
+        if let Some(other) = other {
+            let other = other.what();
+            return Err(rule(
+                cursor,
+                format!("{name:?} names the {other}; expected a {what}, which is {given}"),
+            ));
+        }
+        if known.clone().next().is_none() {
+            return Err(rule(cursor, format!("unknown {what} {name:?}: it is {given}")));
         }
         Err(unknown(cursor, what, name, known))
     }

@@ -21,19 +21,25 @@ use crate::{
 pub(super) const BODY: &[&str] = &["text", "base64", "ref", "scope", "taint", "owner"];
 
 /// A channel, `locale:id`. The id is judged when the act is performed (§4.1).
-pub(super) fn address(cursor: Cursor<'_>) -> Parsed<Address> {
+pub(super) fn address(names: &Names, cursor: Cursor<'_>) -> Parsed<Address> {
     let parts = cursor.string()?.split_once(':');
     match parts.and_then(|(locale, id)| Some((locale.parse::<Locale>().ok()?, id))) {
         Some((locale, id)) => Ok(Address { locale, id: id.to_owned() }),
-        None => Err(no_channel(cursor)),
+        None => Err(no_channel(names, cursor)),
     }
 }
 
 /// A text that is no channel, with one that it may be meant to be.
-fn no_channel(cursor: Cursor<'_>) -> Fault {
+fn no_channel(names: &Names, cursor: Cursor<'_>) -> Fault {
     const EXPECTED: &str =
         "a channel as \"locale:id\", such as \"in_kernel:news\"; the locale is in_kernel, session or window";
     let given = cursor.value().as_str().unwrap_or_default();
+    if names.has_agent(given) {
+        let text = format!(
+            "{given:?} is an agent, not a channel; its session is \"session:trace-{given}\", unless it has another \"trace_id\""
+        );
+        return rule(cursor, text);
+    }
     let locales = Locale::ALL.iter().map(|locale| locale.name());
     let near = match given.split_once(':') {
         Some((locale, id)) => meant(locale, locales).map(|locale| (locale, id)),
@@ -98,7 +104,7 @@ pub(super) fn subject(names: &Names, fields: &mut Fields<'_>) -> Parsed<Subject>
 /// `at` or `inbox`.
 pub(super) fn inbox(names: &Names, fields: &mut Fields<'_>) -> Parsed<Inbox> {
     match (fields.optional("at"), fields.optional("inbox")) {
-        (Some(at), None) => Ok(Inbox::At(address(at)?)),
+        (Some(at), None) => Ok(Inbox::At(address(names, at)?)),
         (None, Some(inbox)) => Ok(Inbox::Named(names.kept(Kept::Inbox, inbox)?)),
         _ => Err(rule(fields.cursor(), "exactly one of \"at\" and \"inbox\" is needed")),
     }

@@ -73,7 +73,10 @@ fn patch(source: &Source<'_>, cursor: Cursor<'_>) -> Parsed<(Patch, Base)> {
             && !text.is_empty()
             && Hash::parse(text).is_none()
         {
-            return Err(unfit(at, EXPECTED));
+            let revision = text == "current" || text.parse::<usize>().is_ok();
+            let near =
+                if revision { format!("{EXPECTED}, such as \"@{text}\"") } else { EXPECTED.to_owned() };
+            return Err(unfit(at, &near));
         }
         return Ok((read_patch(source, cursor, &text)?, Base::Written));
     };

@@ -3,7 +3,7 @@
 use fak_abi::json::Cursor;
 
 use super::{
-    Fault, Faults, Parsed, Source, channel, closed, expect, fault, kernel,
+    Fault, Faults, Parsed, Source, channel, closed_but, expect, fault, kernel,
     names::{Kept, Names},
     parts, record, rule, wave,
 };
@@ -49,7 +49,7 @@ pub(super) fn step(
     let mut fields = cursor.object()?;
     let hosted = fields.optional("by").filter(|_| shape.by == By::Host);
     known.extend(hosted.map(|_| "by"));
-    let mut faults = Faults::of(cursor, &known);
+    let mut faults = Faults::of_but(cursor, &known, |name| elsewhere(shape, cursor, &known, name));
     if let Some(by) = hosted {
         let text = format!("\"{}\" is done by the host, not by an agent: leave \"by\" out", shape.name);
         faults.keep::<()>(by, Err(rule(by, text)));
@@ -96,6 +96,29 @@ fn given(shape: &ActShape, cursor: Cursor<'_>) -> Vec<String> {
         .collect()
 }
 
+/// What the object under an argument may have, where a newcomer is likely to write it beside instead.
+const INSIDE: &[(&str, &[&str])] = &[
+    ("body", parts::BODY),
+    ("patch", &["task_id", "task", "base_rev", "actor", "scope", "durability", "ops", "message"]),
+    ("record", &["task_id", "task", "state", "title", "body_ref", "artifacts", "notes", "open_decisions"]),
+    ("status", &["worker_id", "issue", "task_id", "lane", "live", "seq", "last_action"]),
+    ("request", &["worker_id", "issue", "task_id", "lane", "message", "status_digest", "max_bytes"]),
+];
+
+/// Where a member belongs that a step cannot have itself: inside one of its arguments, or inside `expect`.
+fn elsewhere(shape: &ActShape, step: Cursor<'_>, known: &[&'static str], name: &str) -> Option<String> {
+    let inside = INSIDE
+        .iter()
+        .find(|(argument, members)| shape.arguments.contains(argument) && members.contains(&name))
+        .map(|(argument, _)| *argument);
+    let absent =
+        || known.iter().copied().filter(|known| *known != "expect" && step.value().member(known).is_none());
+    let answered =
+        || shape.expect.iter().any(|(answer, _)| *answer == name) && meant(name, absent()).is_none();
+    let place = inside.or_else(|| answered().then_some("expect"))?;
+    Some(format!("{name:?} belongs inside {place:?}: write {place:?}: {{{name:?}: …}}"))
+}
+
 /// What is wrong with arguments that mean the same in every act, one by one: whoever reads the act stops at the first.
 fn arguments(names: &Names, shape: &'static ActShape, cursor: Cursor<'_>, faults: &mut Faults) {
     let Ok(mut fields) = cursor.object() else { return };
@@ -108,7 +131,7 @@ fn arguments(names: &Names, shape: &'static ActShape, cursor: Cursor<'_>, faults
             continue;
         };
         match *name {
-            "to" | "topic" | "at" | "address" => drop(faults.keep(at, parts::address(at))),
+            "to" | "topic" | "at" | "address" => drop(faults.keep(at, parts::address(names, at))),
             "body" => drop(faults.keep(at, parts::body(names, at))),
             "scope" => drop(faults.keep(at, parts::scope(&mut fields))),
             "ttl_ms" | "deadline_ms" | "ms" => drop(faults.keep(at, at.u64().map_err(Into::into))),
@@ -143,6 +166,14 @@ fn shape(cursor: Cursor<'_>) -> Parsed<&'static ActShape> {
 fn without_act(cursor: Cursor<'_>) -> Fault {
     let members = cursor.value().as_object().unwrap_or_default();
     let act = |name: &str| meant(name, ["do"]).filter(|_| name != "by");
+    let named = members.iter().find_map(|member| ActShape::named(&member.name));
+    if let Some(named) = named {
+        let name = named.name;
+        return rule(
+            cursor,
+            format!("missing member \"do\": write {{\"do\": \"{name}\", …}}, with the others beside it"),
+        );
+    }
     let other = members.iter().find(|member| act(&member.name).is_some());
     match other {
         Some(other) => rule(
@@ -204,7 +235,10 @@ fn act(
 /// `of`: an act without what only a step has; explaining an explanation says nothing.
 fn explain(source: &Source<'_>, names: &mut Names, of: Cursor<'_>) -> Parsed<Act> {
     let shape = shape(of)?;
-    closed(of, &members(shape))?;
+    closed_but(of, &members(shape), |name| match name {
+        "expect" | "save" => Some(format!("{name:?} belongs to the \"explain\" step, beside \"of\"")),
+        _ => None,
+    })?;
     if shape.name == "explain" {
         return Err(rule(of, "an explanation cannot be explained"));
     }

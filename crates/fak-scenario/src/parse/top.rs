@@ -34,6 +34,10 @@ pub(super) const MEMBERS: &[&str] = &[
 /// The members of an agent.
 pub(super) const AGENT: &[&str] = &["kind", "fleet", "tenant", "trace_id", "caps"];
 
+/// How agents are written.
+const AGENTS: &str = "agents are an object, by name: {\"alpha\": {\"caps\": [\"a2a.send\"]}, …}";
+const AN_AGENT: &str = "an agent is an object: {\"fleet\": …, \"caps\": [\"a2a.send\", …]}";
+
 /// The members of `limits`.
 pub(super) const LIMITS: &[&str] =
     &["mailbox_capacity", "max_body_bytes", "pending", "redeliveries", "addressing", "rate"];
@@ -78,7 +82,7 @@ fn schema(fields: &mut Fields<'_>) -> Parsed<()> {
 pub(super) fn setup(source: &Source<'_>, faults: &mut Faults, fields: &mut Fields<'_>) -> Option<Setup> {
     let root = fields.cursor();
     let mut agents = Vec::new();
-    let listed = fields.optional("agents").map(Cursor::entries).transpose().map_err(Fault::from);
+    let listed = fields.optional("agents").map(|at| at.entries().map_err(|_| rule(at, AGENTS))).transpose();
     for (name, cursor) in faults.keep(root, listed).flatten().into_iter().flatten() {
         agents.extend(faults.keep(cursor, agent(name, cursor)));
     }
@@ -124,7 +128,7 @@ fn agent(name: &str, cursor: Cursor<'_>) -> Parsed<AgentSpec> {
             "an agent's name does not start with \"?\": that is for principals never attached",
         ));
     }
-    let mut fields = cursor.object()?;
+    let Ok(mut fields) = cursor.object() else { return Err(rule(cursor, AN_AGENT)) };
     let mut faults = Faults::of(cursor, AGENT);
     let id_of_it = Id::new(name).map_err(|error| rule(cursor, format!("an agent's name: {error}")));
     let id_of_it = faults.keep(cursor, id_of_it);

@@ -115,6 +115,13 @@ impl Scenario {
                 ));
             }
         }
+        let store = &self.setup.store;
+        if site == "sharedtask/domain" && store.fleet.is_none() && store.tenant.is_none() {
+            return Some(
+                "the agents are not all of one fleet or tenant: say under \"store\" which \"fleet\" or \"tenant\" it serves"
+                    .to_owned(),
+            );
+        }
         match (fleet(me), tenant(me)) {
             (None, None) => Some(format!(
                 "{name:?} has no \"fleet\" and no \"tenant\", so nothing that is shared with one reaches it: give it one under \"agents\""
@@ -189,6 +196,23 @@ impl Scenario {
                 let near = near(lane, lanes.lanes().map(|lane| lane.name().to_string()))?;
                 Some(format!("\"lanes\" has no {lane:?}{near}"))
             }
+            (
+                Act::Wave(
+                    WaveAct::Broadcast { group, .. }
+                    | WaveAct::Scatter { group, .. }
+                    | WaveAct::Gather { group, .. },
+                ),
+                "comm/absent",
+            ) => {
+                let members = self.steps.iter().find_map(|step| match &step.act {
+                    Act::Wave(WaveAct::Group { name, members, .. }) if name == group => Some(members),
+                    _ => None,
+                })?;
+                let stranger = members.iter().find(|member| self.agent(&member.id).is_none())?;
+                let near = near(&stranger.id, self.setup.agents.iter().map(|agent| agent.name.clone()));
+                let near = near.unwrap_or_default();
+                Some(format!("{group:?} has the member {:?}, which is no agent here{near}", stranger.id))
+            }
             (Act::Channel(_), "a2achan/undeclared") => {
                 let at = address(&step.act)?;
                 let near = near_channel(
@@ -214,8 +238,8 @@ impl Scenario {
                     | RecordAct::Journal { task } => task.clone(),
                     _ => return None,
                 };
-                let tasks = self.tasks();
-                (!tasks.is_empty() && !tasks.contains(&task)).then(|| {
+                let tasks = self.tasks()?;
+                (!tasks.contains(&task)).then(|| {
                     let near = near(&task, tasks.into_iter()).unwrap_or_default();
                     format!("no task {task:?} is created{near}")
                 })
@@ -224,23 +248,21 @@ impl Scenario {
         }
     }
 
-    /// The ids of the tasks it creates; none if a journal brings others.
-    fn tasks(&self) -> BTreeSet<String> {
+    /// The ids of the tasks it creates; not to be told if a journal brings others.
+    fn tasks(&self) -> Option<BTreeSet<String>> {
         let mut records: Vec<&RawJson> = self.setup.tasks.iter().collect();
         for step in &self.steps {
             match &step.act {
                 Act::Record(RecordAct::Create { record }) => records.push(record),
-                Act::Record(RecordAct::Load { .. }) => return BTreeSet::new(),
+                Act::Record(RecordAct::Load { .. }) => return None,
                 _ => {}
             }
         }
-        records
-            .into_iter()
-            .filter_map(|record| {
-                let document = Document::parse(record.text.as_bytes(), &Limits::default()).ok()?;
-                Some(document.root().value().member("task_id").and_then(Value::as_str)?.to_owned())
-            })
-            .collect()
+        let ids = records.into_iter().filter_map(|record| {
+            let document = Document::parse(record.text.as_bytes(), &Limits::default()).ok()?;
+            Some(document.root().value().member("task_id").and_then(Value::as_str)?.to_owned())
+        });
+        Some(ids.collect())
     }
 
     /// Nothing was there: because it went elsewhere, or later.
@@ -249,7 +271,7 @@ impl Scenario {
         match &step.act {
             Act::Channel(
                 ChannelAct::Recv { from: Inbox::At(at) } | ChannelAct::RecvLeased { from: Inbox::At(at), .. },
-            ) => self.not_sent(step, at, "sent"),
+            ) => self.published_instead(step, at).or_else(|| self.not_sent(step, at, "sent")),
             Act::Channel(
                 ChannelAct::Recv { from: Inbox::Named(inbox) }
                 | ChannelAct::RecvLeased { from: Inbox::Named(inbox), .. },
@@ -290,6 +312,34 @@ impl Scenario {
             }
             _ => None,
         }
+    }
+
+    /// A receive at a topic: what is published there goes to those who have subscribed.
+    fn published_instead(&self, step: &Step, at: &Address) -> Option<String> {
+        let before = || self.steps.iter().filter(|other| other.number < step.number);
+        let sent = before().any(|step| {
+            matches!(&step.act, Act::Channel(ChannelAct::Send { to, .. } | ChannelAct::Request { to, .. }) if to == at)
+        });
+        let published = before().find(
+            |step| matches!(&step.act, Act::Channel(ChannelAct::Publish { topic, .. }) if topic == at),
+        )?;
+        if sent {
+            return None;
+        }
+        let own = before().find_map(|other| match &other.act {
+            Act::Channel(ChannelAct::Subscribe { topic, name }) if topic == at && other.by == step.by => {
+                Some(name)
+            }
+            _ => None,
+        });
+        let instead = own.map_or_else(
+            || "subscribe before it, and receive from that".to_owned(),
+            |name| format!("receive with \"inbox\": {name:?}"),
+        );
+        Some(format!(
+            "step {} publishes to {at}, and what is published goes to subscriptions, not into a mailbox: {instead}",
+            published.number
+        ))
     }
 
     fn not_sent(&self, step: &Step, at: &Address, how: &str) -> Option<String> {

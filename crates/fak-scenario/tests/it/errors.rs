@@ -73,7 +73,7 @@ fn a_base_that_is_none_says_what_may_stand_there() {
     check(
         &steps(r#"{"do": "patch", "by": "alpha", "patch": {"task_id": "task_t", "base_rev": "0"}}"#),
         &expect![[
-            r#"x.json:6:79: step 1 (patch): patch/base_rev: expected a digest, "@current", or "@" and the number of a revision; found "0""#
+            r#"x.json:6:79: step 1 (patch): patch/base_rev: expected a digest, "@current", or "@" and the number of a revision, such as "@0"; found "0""#
         ]],
     );
 }
@@ -157,7 +157,9 @@ fn names_must_be_known() {
     );
     check(
         &steps(r#"{"do": "read", "by": "alpha", "ref": "kept"}"#),
-        &expect![[r#"x.json:6:42: step 1 (read): ref: unknown saved value "kept""#]],
+        &expect![[
+            r#"x.json:6:42: step 1 (read): ref: unknown saved value "kept": it is the "save" of an earlier step"#
+        ]],
     );
     check(
         &steps(
@@ -211,7 +213,7 @@ fn a_step_says_who_and_what_exactly_once() {
     check(
         &steps(r#"{"do": "explain", "of": {"do": "who", "by": "alpha", "expect": {}}}"#),
         &expect![[
-            r#"x.json:6:68: step 1 (explain): of/expect: unknown member "expect"; known here: do, by"#
+            r#"x.json:6:68: step 1 (explain): of/expect: "expect" belongs to the "explain" step, beside "of""#
         ]],
     );
 }

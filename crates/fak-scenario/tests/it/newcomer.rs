@@ -211,6 +211,75 @@ fn a_name_of_another_kind_is_told_its_place() {
     );
 }
 
+/// What stands beside where it belongs, or is a name of another kind, is told its place.
+#[test]
+fn what_stands_in_the_wrong_place_is_told_the_right_one() {
+    let mut all = String::new();
+    for wrong in [
+        r#"{"do": "send", "by": "alpha", "to": "in_kernel:x", "text": "x"}"#,
+        r#"{"do": "send", "by": "alpha", "to": "bravo", "body": {"text": "x"}}"#,
+        r#"{"do": "send", "by": "alpha", "to": "in_kernel:x", "body": {"text": "x"}, "verdict": "deny"}"#,
+        r#"{"do": "recv", "by": "bravo", "at": "in_kernel:x", "text": "x"}"#,
+        r#"{"do": "recv", "by": "bravo", "from": "in_kernel:x"}"#,
+        r#"{"do": "patch", "by": "alpha", "ops": []}"#,
+        r#"{"do": "explain", "of": {"do": "who", "by": "alpha", "expect": {}}}"#,
+        r#"{"send": {"by": "alpha"}}"#,
+        r#"{"do": "read", "by": "bravo", "ref": "x"}"#,
+        r#"{"do": "recv", "by": "bravo", "inbox": "in_kernel:x"}"#,
+        r#"{"do": "request", "by": "alpha", "to": "in_kernel:x", "body": {"text": "x"}, "as": "q"}, {"do": "reply", "by": "bravo", "to_request": "q", "body": {"text": "y"}}"#,
+    ] {
+        all.push_str(&said(wrong));
+        all.push('\n');
+    }
+    check(
+        &all,
+        &expect![[r#"
+        x.json:4:60: step 1 (send): text: "text" belongs inside "body": write "body": {"text": …}
+        x.json:4:37: step 1 (send): to: "bravo" is an agent, not a channel; its session is "session:trace-bravo", unless it has another "trace_id"
+        x.json:4:86: step 1 (send): verdict: "verdict" belongs inside "expect": write "expect": {"verdict": …}
+        x.json:4:60: step 1 (recv): text: "text" belongs inside "expect": write "expect": {"text": …}
+        x.json:4:39: step 1 (recv): from: unknown member "from", did you mean "at"?
+        x.json:4:39: step 1 (patch): ops: "ops" belongs inside "patch": write "patch": {"ops": …}
+        x.json:4:64: step 1 (explain): of/expect: "expect" belongs to the "explain" step, beside "of"
+        x.json:4:1: step 1: missing member "do": write {"do": "send", …}, with the others beside it
+        x.json:4:38: step 1 (read): ref: unknown saved value "x": it is the "save" of an earlier step
+        x.json:4:40: step 1 (recv): inbox: "in_kernel:x" is a channel: name it with "at"; an inbox is the "as" of an earlier "subscribe" or "request", or the "name" of a "group"
+        x.json:4:135: step 2 (reply): to_request: "q" names the request; expected a saved or leased message, which is the "save" of an earlier step
+    "#]],
+    );
+}
+
+#[test]
+fn what_is_no_json_or_no_object_says_how_it_is_written() {
+    let whole = |text: &str| match Scenario::parse(text.as_bytes(), Path::new("x.json"), Reach::Folder) {
+        Ok(_) => "read".to_owned(),
+        Err(error) => error.to_string(),
+    };
+    let mut all = String::new();
+    for wrong in [
+        "// a comment\n{}",
+        "{'schema': 'fak.scenario.v1'}",
+        r#"{"schema": "fak.scenario.v1",}"#,
+        "schema: fak.scenario.v1",
+        r#"{"schema": "fak.scenario.v1", "name": "n", "agents": ["a"], "steps": []}"#,
+        r#"{"schema": "fak.scenario.v1", "name": "n", "agents": {"a": ["a2a.send"]}, "steps": []}"#,
+    ] {
+        all.push_str(&whole(wrong));
+        all.push('\n');
+    }
+    check(
+        &all,
+        &expect![[r#"
+        x.json:1:1: expected a value; JSON has no comments
+        x.json:1:2: expected a member name; JSON quotes with "
+        x.json:1:30: expected a member name; leave out the comma before it
+        x.json:1:1: expected a value; a scenario is JSON, and begins with {
+        x.json:1:54: agents: agents are an object, by name: {"alpha": {"caps": ["a2a.send"]}, …}
+        x.json:1:60: agents/a: an agent is an object: {"fleet": …, "caps": ["a2a.send", …]}
+    "#]],
+    );
+}
+
 /// `at` names the check that refused; of a check with instances, any of them or one.
 #[test]
 fn the_check_that_refused_can_be_expected() {
@@ -323,6 +392,7 @@ fn a_dead_end_has_a_hint() {
         r#"{"do": "recv", "by": "alpha", "at": "session:trace-bravoo"}"#,
         r#"{"do": "lease", "by": "alpha", "lane": "docs", "ttl_ms": 5, "as": "l"}"#,
         r#"{"do": "get", "by": "alpha", "key": "plan"}"#,
+        r#"{"do": "view", "by": "alpha", "task": "task_a"}"#,
     ] {
         all.push_str(&hint(&agents, &format!("{send}{steps}"), 2));
         all.push('\n');
@@ -330,6 +400,15 @@ fn a_dead_end_has_a_hint() {
     let early = r#"{"do": "publish", "by": "alpha", "topic": "in_kernel:n", "body": {"text": "x", "scope": "fleet"}},
         {"do": "subscribe", "by": "alpha", "topic": "in_kernel:n", "as": "n"}, {"do": "recv", "by": "alpha", "inbox": "n"}"#;
     all.push_str(&hint(&agents, early, 3));
+    let topic = r#"{"do": "subscribe", "by": "alpha", "topic": "in_kernel:n", "as": "n"},
+        {"do": "publish", "by": "alpha", "topic": "in_kernel:n", "body": {"text": "x", "scope": "fleet"}}, {"do": "recv", "by": "alpha", "at": "in_kernel:n"}"#;
+    all.push_str(&format!("\n{}", hint(&agents, topic, 3)));
+    let apart = agents.replace("bulders", "painters");
+    all.push_str(&format!("\n{}", hint(&apart, r#"{"do": "view", "by": "alpha", "task": "task_a"}"#, 1)));
+    let group = r#"{"do": "group", "name": "g", "members": ["alpha", "bravoo"]},
+        {"do": "broadcast", "by": "alpha", "group": "g", "body": {"text": "x", "scope": "fleet"}}"#;
+    let agents = agents.replace("\"a2a.send\", ", "\"a2a.send\", \"comm.collective\", ");
+    all.push_str(&format!("\n{}", hint(&agents, group, 2)));
     check(
         &all,
         &expect![[r#"
@@ -344,7 +423,11 @@ fn a_dead_end_has_a_hint() {
             no agent has the trace id "trace-bravoo"; did you mean session:"trace-bravo"?
             the scenario declares no "lanes"
             no step puts anything under "plan"
-            step 1 publishes to in_kernel:"n", but "n" is subscribed only in step 2: what was published before is not seen"#]],
+            "alpha" is of fleet "builders", "bravo" of fleet "bulders": is one of them misspelt?
+            step 1 publishes to in_kernel:"n", but "n" is subscribed only in step 2: what was published before is not seen
+            step 2 publishes to in_kernel:"n", and what is published goes to subscriptions, not into a mailbox: receive with "inbox": "n"
+            the agents are not all of one fleet or tenant: say under "store" which "fleet" or "tenant" it serves
+            "g" has the member "bravoo", which is no agent here; did you mean "bravo"?"#]],
     );
     // What goes as it should has none, and a run that holds says nothing of it.
     assert_eq!(
