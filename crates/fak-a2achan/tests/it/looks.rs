@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use std::time::Duration;
 
-use fak_a2achan::{BusConfig, Delivery, End, LeasedMessage, RequestOptions};
+use fak_a2achan::{BusConfig, Cause, Delivery, End, LeasedMessage, Limits, RequestOptions};
 use fak_abi::{Edges, Principal, Reason};
 use fak_adjudicate::{ManualClock, Rank};
 
@@ -146,5 +146,84 @@ fn a_request_that_a_look_takes_back_is_waited_for_elsewhere() {
     // It may not flow to who looks; it is taken back all the same.
     refused(zulu.try_recv(&at), Reason::TrustViolation, "a2achan/only-others");
     allowed(&ask());
+    drop(asked);
+}
+
+/// Where no timer says so, a look finds what was put back too often, and what cannot go back because the
+/// key is somebody's by now who may not read it: dead letters, each with its cause (§4.4, §4.6, §4.10).
+#[test]
+fn what_a_look_cannot_put_back_is_a_dead_letter() {
+    let clock = ManualClock::at("2026-01-01T00:00:00Z".parse().unwrap());
+    let untimed = Arc::new(crate::lease::Untimed(clock.clone()));
+    let world = World::with(BusConfig { redeliveries: 0, ..BusConfig::default() }, |b| b.time(untimed));
+    let (alpha, bravo) = (world.agent("alpha"), world.agent("bravo"));
+    let at = key("in_kernel:w");
+    allowed(&alpha.send(&at, &shared(&alpha, "x")));
+    let _late = bravo.try_recv_leased(&at, Some(Duration::from_millis(1))).message().unwrap();
+    clock.advance(Duration::from_millis(1));
+    assert!(bravo.try_recv(&at).is_empty());
+    let dead = world.bus.dead_letters();
+    assert_eq!((dead.len(), dead[0].cause), (1, Cause::Wear));
+
+    let world = World::with(BusConfig::default(), |b| b.time(Arc::new(crate::lease::Untimed(clock.clone()))));
+    let (alpha, bravo, zulu) = (world.agent("alpha"), world.agent("bravo"), world.stranger("zulu", "f2"));
+    allowed(&alpha.send(&at, &shared(&alpha, "x")));
+    let _late = bravo.try_recv_leased(&at, Some(Duration::from_millis(1))).message().unwrap();
+    let _binding = zulu.bind(&at).allowed().unwrap();
+    clock.advance(Duration::from_millis(1));
+    assert!(zulu.try_recv(&at).is_empty());
+    let dead = world.bus.dead_letters();
+    assert_eq!((dead.len(), dead[0].cause), (1, Cause::Bind));
+    assert!(world.bus.stats().is_conserved());
+}
+
+/// A key that is somebody's is nobody else's to receive at, before anything was ever sent there (§4.6).
+#[test]
+fn a_key_of_another_is_refused_before_there_is_a_mailbox() {
+    let world = World::new();
+    let (bravo, _carol) = (world.agent("bravo"), world.agent("carol"));
+    assert!(bravo.try_recv(&key("in_kernel:nobody")).is_empty());
+    refused(bravo.try_recv(&key("in_kernel:carol")), Reason::TrustViolation, "a2achan/not-receiver");
+    refused(bravo.try_recv(&key("in_kernel:correction:carol")), Reason::TrustViolation, "a2achan/act-only");
+}
+
+/// §4.12: an agent holds so many leases and no more; what it could not lease is back at its place, and
+/// receiving for good is not limited.
+#[test]
+fn leases_are_counted_and_given_back() {
+    let limits = Limits { leases: 1, ..Limits::default() };
+    let world = World::with(BusConfig { limits, ..BusConfig::default() }, |b| b);
+    let (alpha, bravo) = (world.agent("alpha"), world.agent("bravo"));
+    let at = key("in_kernel:w");
+    let sends = ["1", "2", "3", "4"];
+    sends.iter().for_each(|what| allowed(&alpha.send(&at, &shared(&alpha, what))));
+    for _ in 0..2 {
+        let held = bravo.try_recv_leased(&at, None).message().unwrap();
+        for waits in [false, true] {
+            let second = match waits {
+                false => bravo.try_recv_leased(&at, None),
+                true => Hand::new(bravo.recv_leased(&at, None, None)).ready(),
+            };
+            let Delivery::Refuse(verdict) = second else { panic!("not refused") };
+            denied(&verdict, Reason::RateLimited, "a2achan/leases");
+        }
+        drop(held);
+    }
+    assert_eq!(texts(&bravo, &at), sends);
+    assert!(world.bus.stats().is_conserved());
+}
+
+/// §4.7: a receive that a rung refuses leaves nobody waited for.
+#[test]
+fn a_refused_receive_closes_no_ring() {
+    let meter = Arc::new(Meter { limit: 100, ..Meter::default() });
+    let world = World::with(BusConfig::default(), |b| b.rung(Rank(0), Arc::clone(&meter) as _));
+    meter.counts.lock().insert("a2a.recv".to_owned(), 100);
+    let (alpha, bravo) = (world.agent("alpha"), world.agent("bravo"));
+    let (at, hers) = (key("in_kernel:w"), key("in_kernel:alpha"));
+    let options = RequestOptions { blocking: true, ..RequestOptions::default() };
+    let asked = alpha.request(&at, &shared(&alpha, "?"), &options).allowed().unwrap();
+    refused(bravo.try_recv(&at), Reason::RateLimited, "meter");
+    allowed(&bravo.request(&hers, &shared(&bravo, "?"), &options).verdict());
     drop(asked);
 }
