@@ -145,7 +145,9 @@ impl Endpoint {
             Ok(cleared) => cleared,
             Err(verdict) => return verdict,
         };
-        if let Some(Ok(purge)) = mailbox.map(|mailbox| mailbox.unbind(self.me(), None)) {
+        if let (Some(mailbox), Some(link)) = (mailbox, self.core().link())
+            && let Ok(purge) = mailbox.unbind(self.me(), None, link.sequence())
+        {
             self.core().bury(purge, Cause::End(End::Unbind));
         }
         cleared.allow(0)
@@ -167,10 +169,12 @@ impl Binding {
 
 impl Drop for Binding {
     fn drop(&mut self) {
+        let core = self.endpoint.core();
         if self.open
-            && let Ok(purge) = self.mailbox.unbind(self.endpoint.me(), Some(self.number))
+            && let Some(link) = core.link()
+            && let Ok(purge) = self.mailbox.unbind(self.endpoint.me(), Some(self.number), link.sequence())
         {
-            self.endpoint.core().bury(purge, Cause::End(End::Unbind));
+            core.bury(purge, Cause::End(End::Unbind));
         }
     }
 }

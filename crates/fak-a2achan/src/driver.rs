@@ -70,7 +70,7 @@ impl Driver for BusDriver {
     /// could have received is dead.
     fn detached(&self, principal: &Arc<Principal>) {
         let core = &self.0;
-        let Some(account) = core.strike(principal) else { return };
+        let (Some(account), Some(link)) = (core.strike(principal), core.link()) else { return };
         for inbox in account.close() {
             core.bury(inbox.end(End::Detach), Cause::End(End::Detach));
             core.retire(&inbox);
@@ -83,7 +83,7 @@ impl Driver for BusDriver {
         let boxes: Vec<_> =
             core.boxes.iter().map(|entry| (entry.key().clone(), Arc::clone(entry.value()))).collect();
         for (key, mailbox) in boxes {
-            core.bury(mailbox.release(principal), Cause::End(End::Detach));
+            core.bury(mailbox.release(principal, link.sequence()), Cause::End(End::Detach));
             core.tidy(&key);
         }
         let topics: Vec<_> = core.topics.iter().map(|entry| Arc::clone(entry.value())).collect();

@@ -61,6 +61,18 @@ impl Entry {
         self.extra.as_ref().is_some_and(|extra| extra.answer.is_some())
     }
 
+    /// Where its answer goes, if it is a request, and how often a lease of it was put back.
+    pub(crate) fn answer(&self) -> Option<(&Return, u32)> {
+        self.extra.as_ref().and_then(|extra| Some((extra.answer.as_ref()?, extra.returns)))
+    }
+
+    /// It is not leased any more, and did not go back for that.
+    pub(crate) fn unlease(&self) {
+        if let Some((answer, returns)) = self.answer() {
+            answer.unleased(returns);
+        }
+    }
+
     /// A second view of the same message, for the holder of a lease: counts, no copies.
     pub(crate) fn share(&self) -> Self {
         Self {

@@ -116,6 +116,9 @@ struct Output {
     next_token: u64,
     /// How often something was put back.
     returns: u64,
+    /// All was purged when the key was freed: up to this number, and why. What was on trial then is
+    /// dead as well, once it is settled.
+    purged: Option<(u64, End)>,
     /// Who alone may receive here.
     only: Option<Arc<Principal>>,
     tally: Tally,

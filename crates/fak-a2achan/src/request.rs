@@ -10,7 +10,8 @@ mod slot;
 use std::sync::Arc;
 
 use fak_abi::{
-    Act, Address, ChannelKey, Explanation, Outcome, Pass, Principal, Reason, Ref, Rider, ToolCall, Verdict,
+    Act, Address, ChannelKey, Explanation, Outcome, Pass, Principal, Reason, Ref, Rider, Timestamp, ToolCall,
+    Verdict,
 };
 
 use crate::core::{Core, GATE};
@@ -32,9 +33,14 @@ pub(crate) use slot::{Filling, Returned, Slot};
 pub(crate) struct Return(Arc<Slot>);
 
 impl Return {
-    /// The request was leased and went back, so often by now.
-    pub(crate) fn went_back(&self, returns: u32) {
-        self.0.went_back(returns);
+    /// The request is leased until then.
+    pub(crate) fn leased(&self, until: Timestamp) {
+        self.0.leased(until);
+    }
+
+    /// The request is not leased any more; it went back so often by now.
+    pub(crate) fn unleased(&self, returns: u32) {
+        self.0.unleased(returns);
     }
 }
 

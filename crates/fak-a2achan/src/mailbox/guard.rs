@@ -7,9 +7,8 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::task::Waker;
 
-use fak_abi::{Principal, ShareScope, Timestamp};
+use fak_abi::{Principal, Sequence, ShareScope, Timestamp};
 
-use super::lease::Leased;
 use super::{Input, Mailbox, Output, Wakes};
 use crate::delivery::End;
 use crate::entry::Entry;
@@ -79,7 +78,7 @@ impl<L: Locks> Mailbox<L> {
     fn purge_all(&self, out: &mut Output, purge: &mut Purge) {
         let before = purge.entries.len();
         purge.entries.extend(out.queue.drain(..));
-        purge.entries.extend(out.leased.drain(..).map(Leased::into_entry));
+        purge.entries.extend(out.leased.drain(..).map(|leased| leased.end(&mut purge.unleased)));
         purge.entries.sort_by_key(|entry| entry.seq);
         self.bury(out, before, purge);
     }
@@ -134,7 +133,12 @@ impl<L: Locks> Mailbox<L> {
 
     /// Frees it, if `who` has bound it, by this very binding if one is named. Everything queued is
     /// purged, its waits are over. `Err(true)`: somebody else has bound it.
-    pub(crate) fn unbind(&self, who: &Principal, binding: Option<u64>) -> Result<Purge, bool> {
+    pub(crate) fn unbind(
+        &self,
+        who: &Principal,
+        binding: Option<u64>,
+        numbers: &Sequence,
+    ) -> Result<Purge, bool> {
         let mut purge = Purge::default();
         let mut out = self.output.lock.lock();
         let mut input = self.input.lock();
@@ -150,6 +154,8 @@ impl<L: Locks> Mailbox<L> {
         self.sync_guard(&input, &mut out);
         self.drain(&mut input, &mut out);
         self.purge_all(&mut out, &mut purge);
+        // Whatever is in here was numbered under a lock that is held.
+        out.purged = Some((numbers.last(), End::Unbind));
         Ok(purge)
     }
 
@@ -174,7 +180,7 @@ impl<L: Locks> Mailbox<L> {
     }
 
     /// `who` is gone: what it bound or held is free, what only it could read is purged.
-    pub(crate) fn release(&self, who: &Principal) -> Purge {
+    pub(crate) fn release(&self, who: &Principal, numbers: &Sequence) -> Purge {
         let mut purge = Purge::default();
         let mut out = self.output.lock.lock();
         self.return_all_of(&mut out, who, &mut purge);
@@ -193,6 +199,7 @@ impl<L: Locks> Mailbox<L> {
         self.drain(&mut input, &mut out);
         if bound {
             self.purge_all(&mut out, &mut purge);
+            out.purged = Some((numbers.last(), End::Detach));
         } else {
             let alone =
                 |entry: &Entry| entry.body.scope() == ShareScope::Agent && entry.body.is_owned_by(who);

@@ -7,6 +7,7 @@ use fak_abi::{Principal, Timestamp};
 
 use super::{Mailbox, Output, Purge, Sought, Wakes};
 use crate::entry::{Entry, Extra};
+use crate::request::Return;
 use crate::sync::{Lock as _, Locks};
 
 /// On what terms a message is leased.
@@ -27,8 +28,14 @@ pub(super) struct Leased {
 }
 
 impl Leased {
-    pub(super) fn into_entry(self) -> Entry {
-        self.entry
+    /// It is a dead letter: if it is a request, nobody answers it any more (§4.7).
+    pub(super) fn end(self, unleased: &mut Vec<(Return, Arc<Principal>)>) -> Entry {
+        let Self { holder, entry, .. } = self;
+        if let Some((answer, returns)) = entry.answer() {
+            answer.unleased(returns.saturating_add(1));
+            unleased.push((answer.clone(), holder));
+        }
+        entry
     }
 
     pub(super) fn is_held_by(&self, who: &Principal) -> bool {
@@ -40,6 +47,9 @@ impl Output {
     pub(super) fn lease(&mut self, holder: &Arc<Principal>, terms: &Terms, entry: Entry) -> u64 {
         self.next_token += 1;
         let token = self.next_token;
+        if let Some((answer, _)) = entry.answer() {
+            answer.leased(terms.until);
+        }
         self.leased.push(Leased { token, holder: Arc::clone(holder), terms: *terms, entry });
         token
     }
@@ -60,6 +70,7 @@ impl<L: Locks> Mailbox<L> {
             self.return_to_place(&mut out, leased, &mut purge);
             return (false, purge);
         }
+        leased.entry.unlease();
         leased.entry.route.leave(leased.entry.body.len());
         out.tally.received += 1;
         self.add_gone(&mut out, 1, &mut purge.wakes);
@@ -95,6 +106,7 @@ impl<L: Locks> Mailbox<L> {
         let mut out = self.output.lock.lock();
         if let Some(at) = out.leased_at(token) {
             let leased = out.leased.swap_remove(at);
+            leased.entry.unlease();
             self.reinsert(&mut self.input.lock(), &mut out, leased.entry, &mut purge);
         }
         purge
@@ -137,7 +149,7 @@ impl<L: Locks> Mailbox<L> {
         let extra = entry.extra.get_or_insert_with(|| Box::new(Extra::default()));
         extra.returns = extra.returns.saturating_add(1);
         if let Some(answer) = &extra.answer {
-            answer.went_back(extra.returns);
+            answer.unleased(extra.returns);
             purge.unleased.push((answer.clone(), holder));
         }
         if extra.returns > terms.redeliveries {

@@ -271,7 +271,7 @@ fn detaching_ends_its_waits_and_wakes_others() {
             thread::spawn(move || (0..2).for_each(|_| assert!(world.send(&sender).is_ok())))
         };
         world.seal.detach(gone.principal());
-        world.mailbox.release(gone.principal()).wake();
+        world.mailbox.release(gone.principal(), &world.numbers).wake();
         sending.join().unwrap();
         assert!(block_on(waiting).unwrap().is_some());
         let got = block_on(ending).unwrap().is_some();
@@ -389,6 +389,39 @@ fn a_trial_keeps_its_slot() {
         recv.tries = Try::All;
         assert_eq!(block_on(recv), Some(first));
         assert!(world.send(&sender).is_ok());
+    });
+}
+
+/// §4.6, §4.11: what is put back after its key was freed is as dead as what was queued there.
+#[test]
+fn a_trial_does_not_outlast_a_binding() {
+    check(|| {
+        let world = World::new(8);
+        let (fickle, binder, sender) =
+            (world.account("a", "f", 1), world.account("b", "f", 2), world.account("s", "f", 3));
+        assert!(world.send(&sender).is_ok());
+        let trying = {
+            let world = Arc::clone(&world);
+            thread::spawn(move || {
+                let Quick::Trial(entry) = world.mailbox.pop(fickle.principal(), Try::All) else { return };
+                thread::yield_now();
+                match world.mailbox.put_back(entry) {
+                    Ok(mut purge) => purge.wake(),
+                    Err((entry, cause)) => {
+                        assert_eq!(cause, crate::message::Cause::End(End::Unbind));
+                        world.mailbox.settle(&entry, Fate::Dead).wakes.into_iter().for_each(Waker::wake);
+                    }
+                }
+            })
+        };
+        assert!(matches!(world.mailbox.bind(binder.principal()).0, Bind::Bound(_)));
+        world.mailbox.unbind(binder.principal(), None, &world.numbers).unwrap().wake();
+        trying.join().unwrap();
+        let tally = world.mailbox.tally();
+        assert_eq!((tally.dead, tally.queued), (1, 0));
+        // What comes after is another matter.
+        assert!(world.send(&sender).is_ok());
+        assert_eq!(world.mailbox.tally().queued, 1);
     });
 }
 

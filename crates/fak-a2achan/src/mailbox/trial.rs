@@ -3,7 +3,10 @@
 
 use std::sync::atomic::Ordering;
 
-use super::{Mailbox, Purge, Wakes};
+use fak_abi::ShareScope;
+
+use super::{Input, Mailbox, Output, Purge, Wakes};
+use crate::delivery::End;
 use crate::entry::Entry;
 use crate::message::Cause;
 use crate::stats::Tally;
@@ -42,6 +45,16 @@ pub(crate) struct Settlement {
     pub(crate) late: Option<Fate>,
 }
 
+impl Output {
+    /// Why it would have been purged since it was taken, had it been queued.
+    fn ended(&self, entry: &Entry) -> Option<End> {
+        let freed = self.purged.filter(|(last, _)| entry.seq <= *last).map(|(_, end)| end);
+        // A private message may flow to its sender alone.
+        let is_lost = entry.body.scope() == ShareScope::Agent && !entry.route.from().is_attached();
+        freed.or(is_lost.then_some(End::Detach))
+    }
+}
+
 impl<L: Locks> Mailbox<L> {
     /// It does not go back: its slot is free.
     pub(crate) fn settle(&self, entry: &Entry, fate: Fate) -> Settlement {
@@ -63,7 +76,7 @@ impl<L: Locks> Mailbox<L> {
         let mut purge = Purge::default();
         let mut out = self.output.lock.lock();
         let mut input = self.input.lock();
-        if let Some(end) = input.end {
+        if let Some(end) = input.end.or_else(|| out.ended(&entry)) {
             return Err((entry, Cause::End(end)));
         }
         self.reinsert(&mut input, &mut out, entry, &mut purge);
@@ -80,7 +93,7 @@ impl<L: Locks> Mailbox<L> {
     }
 
     /// What became of everything that ever came in. Both locks are held.
-    pub(super) fn sum(&self, input: &super::Input, out: &super::Output) -> Tally {
+    pub(super) fn sum(&self, input: &Input, out: &Output) -> Tally {
         let gone = self.output.gone.load(Ordering::Relaxed);
         Tally { sent: input.accepted, queued: input.accepted.saturating_sub(gone), ..out.tally }
     }

@@ -187,7 +187,8 @@ impl PendingReply {
             Ok(permit) => permit,
             Err(verdict) => return Delivery::Refuse(verdict),
         };
-        let (entry, request) = match slot.take(cx.map(Context::waker)) {
+        let (taking, token) = slot.try_take(cx.map(Context::waker));
+        let (entry, request) = match taking {
             Taking::Answer(entry, request) => (entry, request),
             Taking::Spent => {
                 return Delivery::Refuse(
@@ -206,17 +207,24 @@ impl PendingReply {
             }
         };
         if let Some(by) = endpoint.screen(&call, &entry) {
-            slot.hold();
+            if !slot.hold_lease(token) {
+                let refusal = refusal(Reason::Misroute, sites::CLOSED);
+                return Delivery::Refuse(endpoint.refuse(permit, refusal));
+            }
             let verdict = permit.hold(by, entry.seq);
             return Delivery::Hold(endpoint.hold(entry, call.target(), verdict));
         }
         match endpoint.charge(permit) {
+            // What it was asked of ended while rungs counted: it is a dead letter.
+            Ok(cleared) if !slot.receive(token) => {
+                Delivery::Refuse(endpoint.revoke(cleared, refusal(Reason::Misroute, sites::CLOSED)))
+            }
             Ok(cleared) => {
                 let _ = cleared.allow(entry.seq);
                 Delivery::Message(Message::answer(entry, endpoint.me(), request))
             }
             Err(verdict) => {
-                slot.put_back(entry);
+                slot.undo_lease(token);
                 Delivery::Refuse(verdict)
             }
         }

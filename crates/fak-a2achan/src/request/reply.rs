@@ -84,7 +84,9 @@ impl Endpoint {
             Some(refusal(Reason::TrustViolation, sites::REPLY_UNREADABLE))
         } else if slot.is_answered() {
             Some(refusal(Reason::Misroute, sites::NOT_A_REQUEST))
-        } else if slot.returns() != request.redeliveries() {
+        } else if slot.returns() != request.redeliveries()
+            || slot.lapses().is_some_and(|at| self.core().now() >= at)
+        {
             // It was leased, and is somebody else's to answer by now (§4.4).
             Some(refusal(Reason::Misroute, sites::LEASE_OVER))
         } else {

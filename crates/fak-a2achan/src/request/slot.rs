@@ -1,7 +1,7 @@
 //! The private inbox of one answer: registered before the request is sent, filled at most once.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::task::Waker;
 
 use fak_abi::{Principal, Timestamp};
@@ -22,6 +22,8 @@ pub(crate) struct Slot {
     answered: AtomicBool,
     /// How often the request was leased and went back.
     returns: AtomicU32,
+    /// From when on whoever has leased the request may not answer it, in microseconds.
+    lapses: AtomicU64,
     state: Mutex<State>,
 }
 
@@ -39,12 +41,21 @@ struct State {
     tally: Tally,
 }
 
-/// An answer that the requester has, but has not acknowledged (§4.4).
+/// An answer that the requester has, but has not acknowledged (§4.4), or that an act took which may
+/// still be refused.
 #[derive(Debug)]
 struct Leased {
     token: u64,
-    terms: Terms,
+    /// `None` while it is not known whether it may be handed over.
+    terms: Option<Terms>,
     entry: Entry,
+}
+
+impl Leased {
+    /// True if its time with the requester is over.
+    fn is_due(&self, now: Timestamp) -> bool {
+        self.terms.is_some_and(|terms| now >= terms.until)
+    }
 }
 
 /// What became of an answer.
@@ -63,10 +74,14 @@ pub(super) enum Taking {
     End(End),
 }
 
+/// No time: the request is not leased.
+const NEVER: u64 = u64::MAX;
+
 impl Slot {
     pub(super) fn new(requester: Arc<Account>, deadline: Option<Timestamp>, ring: Option<u64>) -> Arc<Self> {
         let (answered, returns, state) = (AtomicBool::new(false), AtomicU32::new(0), Mutex::default());
-        Arc::new(Self { requester, deadline, ring, answered, returns, state })
+        let lapses = AtomicU64::new(NEVER);
+        Arc::new(Self { requester, deadline, ring, answered, returns, lapses, state })
     }
 
     pub(super) fn requester(&self) -> &Arc<Principal> {
@@ -86,8 +101,18 @@ impl Slot {
         self.returns.load(Ordering::Acquire)
     }
 
-    pub(super) fn went_back(&self, returns: u32) {
+    /// From when on whoever has leased the request may not answer it, whether or not it went back yet.
+    pub(super) fn lapses(&self) -> Option<Timestamp> {
+        Some(self.lapses.load(Ordering::Acquire)).filter(|at| *at != NEVER).map(Timestamp::from_micros)
+    }
+
+    pub(super) fn leased(&self, until: Timestamp) {
+        self.lapses.store(until.as_micros(), Ordering::Release);
+    }
+
+    pub(super) fn unleased(&self, returns: u32) {
         self.returns.store(returns, Ordering::Release);
+        self.lapses.store(NEVER, Ordering::Release);
     }
 
     pub(super) fn is_answered(&self) -> bool {
@@ -137,19 +162,6 @@ impl Slot {
         Taking::Nothing
     }
 
-    pub(super) fn put_back(&self, entry: Entry) {
-        let mut state = self.state.lock();
-        state.taken = false;
-        state.answer = Some(entry);
-        state.tally.received -= 1;
-    }
-
-    /// What was taken is held after all.
-    pub(super) fn hold(&self) {
-        let tally = &mut self.state.lock().tally;
-        (tally.received, tally.held) = (tally.received - 1, tally.held + 1);
-    }
-
     /// Nobody waits any more; an answer that was there comes back.
     pub(crate) fn close(&self, end: End) -> Option<Entry> {
         let (late, waker) = {
@@ -174,28 +186,44 @@ impl Slot {
     pub(super) fn lease(&self, terms: Terms, now: Timestamp) -> (Taking, u64, Returned) {
         let mut returned = Returned::default();
         let mut state = self.state.lock();
-        if state.leased.as_ref().is_some_and(|leased| now >= leased.terms.until) {
+        if state.leased.as_ref().is_some_and(|leased| leased.is_due(now)) {
             returned = self.put_in_place(&mut state);
         }
-        let Some(entry) = state.answer.take() else {
-            let taking = match state.end {
-                Some(end) => Taking::End(end),
-                None if state.taken => Taking::Spent,
-                None => Taking::Nothing,
-            };
-            return (taking, 0, returned);
-        };
-        state.tokens += 1;
-        let (token, copy) = (state.tokens, entry.share());
-        state.leased = Some(Leased { token, terms, entry });
-        (Taking::Answer(copy, state.request), token, returned)
+        let (taking, token) = state.keep(Some(terms));
+        (taking, token, returned)
+    }
+
+    /// Takes the answer for an act that may still be refused; it counts as queued until it is
+    /// [received](Slot::receive), held or put back.
+    pub(super) fn try_take(&self, waker: Option<&Waker>) -> (Taking, u64) {
+        // Dropped once the lock is: the last waker of a task may drop the task.
+        let _stale;
+        let mut state = self.state.lock();
+        let (taking, token) = state.keep(None);
+        if matches!(taking, Taking::Nothing)
+            && let Some(waker) = waker
+        {
+            _stale = state.waker.replace(waker.clone());
+        }
+        (taking, token)
+    }
+
+    /// It was handed over for good; false if it ended meanwhile.
+    pub(super) fn receive(&self, token: u64) -> bool {
+        let mut state = self.state.lock();
+        let is_it = state.leased.as_ref().is_some_and(|leased| leased.token == token);
+        if is_it {
+            (state.leased, state.taken) = (None, true);
+            state.tally.received += 1;
+        }
+        is_it
     }
 
     /// The requester is done with it; false if it is not its any more.
     pub(crate) fn ack(&self, token: u64, now: Timestamp) -> (bool, Returned) {
         let mut state = self.state.lock();
         match &state.leased {
-            Some(leased) if leased.token == token && now >= leased.terms.until => {
+            Some(leased) if leased.token == token && leased.is_due(now) => {
                 (false, self.put_in_place(&mut state))
             }
             Some(leased) if leased.token == token => {
@@ -240,7 +268,7 @@ impl Slot {
     /// Its time with the requester is over, if it is.
     pub(crate) fn expire_lease(&self, now: Timestamp) -> Returned {
         let mut state = self.state.lock();
-        if state.leased.as_ref().is_some_and(|leased| now >= leased.terms.until) {
+        if state.leased.as_ref().is_some_and(|leased| leased.is_due(now)) {
             self.put_in_place(&mut state)
         } else {
             Returned::default()
@@ -251,13 +279,31 @@ impl Slot {
         let Some(Leased { terms, mut entry, .. }) = state.leased.take() else { return Returned::default() };
         let extra = entry.extra.get_or_insert_default();
         extra.returns = extra.returns.saturating_add(1);
-        if extra.returns > terms.redeliveries {
+        if terms.is_some_and(|terms| extra.returns > terms.redeliveries) {
             state.taken = true;
             state.tally.dead += 1;
             return Returned { worn: Some(entry), wake: state.waker.take() };
         }
         state.answer = Some(entry);
         Returned { worn: None, wake: state.waker.take() }
+    }
+}
+
+impl State {
+    /// Takes the answer out but keeps it. What is found, and the token.
+    fn keep(&mut self, terms: Option<Terms>) -> (Taking, u64) {
+        let Some(entry) = self.answer.take() else {
+            let taking = match self.end {
+                Some(end) => Taking::End(end),
+                None if self.taken => Taking::Spent,
+                None => Taking::Nothing,
+            };
+            return (taking, 0);
+        };
+        self.tokens += 1;
+        let (token, copy) = (self.tokens, entry.share());
+        self.leased = Some(Leased { token, terms, entry });
+        (Taking::Answer(copy, self.request), token)
     }
 }
 

@@ -3,6 +3,10 @@
 //! are audited come to the same, verdict for verdict and message for message. Of the two one is observed as well, so that
 //! its acts have permits: their logs are the same, byte for byte.
 
+use std::cell::RefCell;
+use std::io;
+use std::num::NonZeroUsize;
+use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,8 +14,11 @@ use fak_a2achan::{
     Binding, BusConfig, Channel, Delivery, Endpoint, Limits, Message, PendingReply, RequestOptions,
     SendOptions, Subscription,
 };
-use fak_abi::{Capability, ChannelKey, Emitter, Event, EventKinds, PrincipalSpec, Ref, Timestamp, Verdict};
-use fak_adjudicate::{Audit, AuditLog, AuditOptions, Rank, verify_audit};
+use fak_abi::{
+    Capability, ChannelKey, Emitter, Event, EventKinds, PrincipalSpec, Ref, ShareScope, Taint, Timestamp,
+    Verdict,
+};
+use fak_adjudicate::{Audit, AuditLog, AuditOptions, AuditSink, Rank, verify_audit};
 use proptest::prelude::*;
 
 use crate::support::*;
@@ -67,9 +74,42 @@ impl Emitter for Watcher {
     fn emit(&self, _: &Event<'_>) {}
 }
 
+/// A medium on which nothing more fits for a time.
+#[derive(Debug, Default)]
+struct Disk {
+    bytes: Vec<u8>,
+    room: Option<usize>,
+}
+
+#[derive(Debug, Clone, Default)]
+struct Shared(Rc<RefCell<Disk>>);
+
+impl io::Write for Shared {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let mut disk = self.0.borrow_mut();
+        let written = disk.room.map_or(bytes.len(), |room| room.min(bytes.len()));
+        disk.room = disk.room.map(|room| room - written);
+        disk.bytes.extend_from_slice(&bytes[..written]);
+        if written == 0 { Err(io::ErrorKind::StorageFull.into()) } else { Ok(written) }
+    }
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl AuditSink for Shared {
+    fn length(&mut self) -> io::Result<u64> {
+        self.0.borrow_mut().bytes.length()
+    }
+    fn truncate(&mut self, length: u64) -> io::Result<()> {
+        AuditSink::truncate(&mut self.0.borrow_mut().bytes, length)
+    }
+}
+
 struct Scene {
     world: World,
-    books: Option<(Arc<Audit>, AuditLog<Vec<u8>>)>,
+    disk: Shared,
+    books: Option<(Arc<Audit>, AuditLog<Shared>)>,
     agents: Vec<Endpoint>,
     channels: Vec<Vec<Channel>>,
     requests: Vec<Message>,
@@ -81,6 +121,11 @@ struct Scene {
 
 impl Scene {
     fn new(kind: usize) -> Self {
+        Self::with(kind, AuditOptions::default())
+    }
+
+    fn with(kind: usize, options: AuditOptions) -> Self {
+        let disk = Shared::default();
         let limits = Limits { queued_bytes: 64, ..Limits::default() };
         let mut books = None;
         let config = BusConfig { capacity: 3, max_body_bytes: 12, limits, ..BusConfig::default() };
@@ -92,8 +137,8 @@ impl Scene {
                 2 => b.rung(Rank(50), Arc::new(Meter { limit: usize::MAX, ..Meter::default() })),
                 3 => b.admitter(Rank(50), Arc::new(Hold("never said"))),
                 4 | 5 => {
-                    let (at, options) = (Timestamp::default(), AuditOptions::default());
-                    let (audit, log, _) = AuditLog::open(&b""[..], Vec::new(), at, options).unwrap();
+                    let at = Timestamp::default();
+                    let (audit, log, _) = AuditLog::open(&b""[..], disk.clone(), at, options).unwrap();
                     let audit = Arc::new(audit);
                     books = Some((Arc::clone(&audit), log));
                     let b = b.audit(audit);
@@ -104,6 +149,7 @@ impl Scene {
         });
         let mut scene = Self {
             world,
+            disk,
             books,
             agents: Vec::new(),
             channels: Vec::new(),
@@ -136,13 +182,18 @@ impl Scene {
 
     /// Shared, private, quarantined, another's, or too long. Its text is the number of the step.
     fn body(&self, by: usize, kind: usize) -> Ref {
-        let (agent, text) = (&self.agents[by], self.trace.len().to_string());
+        let text = self.trace.len().to_string();
+        // Widening is an act as well; it may be refused for want of a slot.
+        let shared = |by: usize, text: &str| {
+            let body = private(&self.agents[by], text);
+            self.agents[by].agent().widen(&body, ShareScope::Fleet).allowed().unwrap_or(body)
+        };
         match kind {
-            1 => private(agent, &text),
-            2 => self.world.quarantined(agent, &text),
-            3 => shared(&self.agents[(by + 1) % AGENTS.len()], &text),
-            4 => shared(agent, "longer than it may be"),
-            _ => shared(agent, &text),
+            1 => private(&self.agents[by], &text),
+            2 => self.world.kernel.label(&shared(by, &text), Taint::Quarantined).unwrap(),
+            3 => shared((by + 1) % AGENTS.len(), &text),
+            4 => shared(by, "longer than it may be"),
+            _ => shared(by, &text),
         }
     }
 
@@ -280,8 +331,18 @@ impl Scene {
         }
     }
 
+    /// Writes what is queued, if there is room for it.
+    fn drain(&mut self, room: Option<usize>) {
+        self.disk.0.borrow_mut().room = room;
+        let Some((_, log)) = &mut self.books else { return };
+        let drained = log.drain().map_err(|_| ());
+        verify_audit(&self.disk.0.borrow().bytes[..], Some(&log.checkpoint())).unwrap();
+        self.said(drained);
+    }
+
     /// What was answered, and what the log says of it.
     fn end(mut self) -> (Vec<String>, Option<String>) {
+        self.disk.0.borrow_mut().room = None;
         let stats = self.world.bus.stats();
         assert!(stats.is_conserved(), "{stats:?}");
         self.said(stats);
@@ -294,8 +355,8 @@ impl Scene {
         let log = self.books.map(|(audit, mut log)| {
             log.drain().unwrap();
             assert_eq!(audit.pending(), 0, "every slot was used or given back");
-            verify_audit(&log.sink()[..], Some(&log.checkpoint())).unwrap();
-            String::from_utf8(log.into_sink()).unwrap()
+            verify_audit(&log.sink().0.borrow().bytes[..], Some(&log.checkpoint())).unwrap();
+            String::from_utf8(log.into_sink().0.take().bytes).unwrap()
         });
         (self.trace, log)
     }
@@ -318,5 +379,26 @@ proptest! {
         }
         prop_assert!(scenes[4].1.is_some());
         prop_assert_eq!(&scenes[4].1, &scenes[5].1);
+    }
+    /// §3.6: so it is where the queue is small and the disk is full at times.
+    #[test]
+    fn a_short_queue_is_kept_the_same_with_and_without_permits(
+        capacity in 1..24_usize,
+        share in prop::option::of(1..12_usize),
+        steps in prop::collection::vec((step(), prop::option::weighted(0.3, prop::option::of(0..2000_usize))), 1..60),
+    ) {
+        let number = |n| NonZeroUsize::new(n).unwrap();
+        let options = AuditOptions { capacity: number(capacity), share: share.map(number) };
+        let [short, long] = [4, 5].map(|kind| {
+            let mut scene = Scene::with(kind, options);
+            for (step, drain) in &steps {
+                if let Some(room) = drain {
+                    scene.drain(*room);
+                }
+                scene.perform(step);
+            }
+            scene.end()
+        });
+        prop_assert_eq!(short, long);
     }
 }

@@ -3,8 +3,10 @@
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
 
-use fak_a2achan::{BusConfig, Delivery};
+use fak_a2achan::{BusConfig, Delivery, SendOptions};
 use fak_abi::{Act, Digest, Opinion, Reason, Timestamp, Verdict, VerdictKind};
 use fak_adjudicate::{
     Audit, AuditKind, AuditLog, AuditOptions, AuditReader, AuditRecord, Rank, verify_audit,
@@ -227,4 +229,66 @@ fn what_counts_is_counted() {
     message(channel.try_recv());
     let counts = meter.counts.lock();
     assert_eq!((counts.get("a2a.send"), counts.get("a2a.recv")), (Some(&2), Some(&1)));
+}
+
+/// §3.6: while the log is drained, short entries and whole ones are each
+/// there once, or in a gap; no slot is lost.
+#[test]
+fn entries_and_gaps_add_up_while_the_log_is_drained() {
+    let mut w = Audited::new(24, BusConfig { capacity: 64, ..BusConfig::default() }, |_| Opinion::Allow);
+    let agents: Vec<_> = (0..4).map(|n| w.world.agent(&format!("agent-{n}"))).collect();
+    let bodies: Vec<_> = agents.iter().map(|agent| shared(agent, "x")).collect();
+    let (busy, at) = (std::sync::atomic::AtomicUsize::new(agents.len()), key("in_kernel:w"));
+    let _ = w.records();
+    let before = w.log.checkpoint().count;
+    let (mut acts, mut missed) = (0, 0);
+    std::thread::scope(|scope| {
+        let threads: Vec<_> = agents
+            .iter()
+            .zip(&bodies)
+            .map(|(agent, body)| {
+                let (busy, at) = (&busy, &at);
+                scope.spawn(move || {
+                    let channel = agent.channel(at);
+                    let brief = SendOptions { ttl: Some(Duration::from_secs(1)), ..SendOptions::default() };
+                    let (mut acts, mut missed) = (0_u64, 0_u64);
+                    for round in 0..2000 {
+                        let refused = match round % 5 {
+                            0 => channel.send(body),
+                            1 => agent.send(at, &private(agent, "mine")),
+                            2 => agent.send_with(&key("in_kernel:timed"), body, &brief),
+                            3 => agent.send(at, body),
+                            _ => match channel.try_recv() {
+                                Delivery::Refuse(verdict) => verdict,
+                                _ => Verdict::allow("received"),
+                            },
+                        };
+                        if by_audit(&refused).is_some() { missed += 1 } else { acts += 1 }
+                    }
+                    busy.fetch_sub(1, Ordering::SeqCst);
+                    (acts, missed)
+                })
+            })
+            .collect();
+        while busy.load(Ordering::SeqCst) > 0 {
+            w.log.drain().unwrap();
+        }
+        for thread in threads {
+            let counted = thread.join().unwrap();
+            (acts, missed) = (acts + counted.0, missed + counted.1);
+        }
+    });
+    let _ = w.records();
+    let mut reader = AuditReader::new(&w.log.sink()[..]);
+    let records: Vec<_> =
+        std::iter::from_fn(|| reader.next_record().unwrap()).filter(|record| record.n > before).collect();
+    let (gaps, entries): (Vec<_>, Vec<_>) = records.iter().partition(|record| record.kind == AuditKind::Gap);
+    assert_eq!(entries.len() as u64, acts);
+    assert_eq!(gaps.iter().filter_map(|gap| gap.count).sum::<u64>(), missed);
+    assert!(entries.iter().all(|entry| entry.kind == AuditKind::Act));
+    // The whole queue is free again.
+    for _ in 0..24 {
+        let _ = agents[0].send(&at, &bodies[0]);
+    }
+    assert_eq!(w.audit.pending(), 24);
 }

@@ -24,5 +24,6 @@ mod request;
 mod review;
 mod shapes;
 mod support;
+mod trial;
 mod waits;
 mod wakers;
