@@ -170,9 +170,20 @@ fn duplicates_and_missing_decisions_conflict_with_their_values() {
         assert_eq!(conflict.base_value.is_null(), expected != "conflict DUPLICATE_DECISION");
         assert_eq!(conflict.current_value.is_null(), expected == "conflict MISSING_DECISION");
     }
-    // Twice in one patch is twice as well.
-    let got = world.patch(&agent, "fleet", json!([note(&agent, "m", "fleet"), note(&agent, "m", "fleet")]));
-    assert_eq!(answer(&got), "conflict DUPLICATE_NOTE");
+    // Twice in one patch is twice as well, and two are two.
+    let of_name = |kind: &str, name: &str| match kind {
+        "NOTE" => note(&agent, name, "fleet"),
+        "ARTIFACT" => artifact(name, "tainted", "fleet"),
+        _ => append_decision(&format!("dec_{name}")),
+    };
+    for kind in ["NOTE", "ARTIFACT", "DECISION"] {
+        let got = world.patch(&agent, "fleet", json!([of_name(kind, "m"), of_name(kind, "m")]));
+        assert_eq!(answer(&got), format!("conflict DUPLICATE_{kind}"));
+        let conflict = got.result.conflict.unwrap();
+        assert!(conflict.base_value.is_null() && !conflict.current_value.is_null());
+        let got = world.patch(&agent, "fleet", json!([of_name(kind, "m"), of_name(kind, "o")]));
+        assert_eq!(answer(&got), "accepted");
+    }
 }
 
 /// I03: six title patches on one base; one is accepted, each other sees base, current and proposed.
