@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use std::time::Duration;
 
-use fak_a2achan::{BusConfig, Cause, Delivery, End, LeasedMessage, RequestOptions};
+use fak_a2achan::{BusConfig, Cause, Delivery, End, LeasedMessage, Limits, RequestOptions};
 use fak_abi::{Edges, Principal, Reason};
 use fak_adjudicate::{ManualClock, Rank};
 
@@ -185,4 +185,45 @@ fn a_key_of_another_is_refused_before_there_is_a_mailbox() {
     assert!(bravo.try_recv(&key("in_kernel:nobody")).is_empty());
     refused(bravo.try_recv(&key("in_kernel:carol")), Reason::TrustViolation, "a2achan/not-receiver");
     refused(bravo.try_recv(&key("in_kernel:correction:carol")), Reason::TrustViolation, "a2achan/act-only");
+}
+
+/// §4.12: an agent holds so many leases and no more; what it could not lease is back at its place, and
+/// receiving for good is not limited.
+#[test]
+fn leases_are_counted_and_given_back() {
+    let limits = Limits { leases: 1, ..Limits::default() };
+    let world = World::with(BusConfig { limits, ..BusConfig::default() }, |b| b);
+    let (alpha, bravo) = (world.agent("alpha"), world.agent("bravo"));
+    let at = key("in_kernel:w");
+    let sends = ["1", "2", "3", "4"];
+    sends.iter().for_each(|what| allowed(&alpha.send(&at, &shared(&alpha, what))));
+    for _ in 0..2 {
+        let held = bravo.try_recv_leased(&at, None).message().unwrap();
+        for waits in [false, true] {
+            let second = match waits {
+                false => bravo.try_recv_leased(&at, None),
+                true => Hand::new(bravo.recv_leased(&at, None, None)).ready(),
+            };
+            let Delivery::Refuse(verdict) = second else { panic!("not refused") };
+            denied(&verdict, Reason::RateLimited, "a2achan/leases");
+        }
+        drop(held);
+    }
+    assert_eq!(texts(&bravo, &at), sends);
+    assert!(world.bus.stats().is_conserved());
+}
+
+/// §4.7: a receive that a rung refuses leaves nobody waited for.
+#[test]
+fn a_refused_receive_closes_no_ring() {
+    let meter = Arc::new(Meter { limit: 100, ..Meter::default() });
+    let world = World::with(BusConfig::default(), |b| b.rung(Rank(0), Arc::clone(&meter) as _));
+    meter.counts.lock().insert("a2a.recv".to_owned(), 100);
+    let (alpha, bravo) = (world.agent("alpha"), world.agent("bravo"));
+    let (at, hers) = (key("in_kernel:w"), key("in_kernel:alpha"));
+    let options = RequestOptions { blocking: true, ..RequestOptions::default() };
+    let asked = alpha.request(&at, &shared(&alpha, "?"), &options).allowed().unwrap();
+    refused(bravo.try_recv(&at), Reason::RateLimited, "meter");
+    allowed(&bravo.request(&hers, &shared(&bravo, "?"), &options).verdict());
+    drop(asked);
 }

@@ -99,3 +99,16 @@ fn the_public_journal_verifies_and_each_tampered_one_is_named() {
         }
     }
 }
+
+/// §7.1: the public schema leaves open what a denial says. One that names nobody is read, and what is written of it too.
+#[test]
+fn a_denial_may_name_nobody() {
+    for denial in [r#"{}"#, r#"{"policy":"p"}"#, r#"{"actor":{}}"#, r#"{"actor":{"kind":"","id":""}}"#] {
+        let text = format!(
+            r#"{{"schema":"fak.shared-patch-result.v1","task_id":"task_t","base_rev":"sha256:a","current_rev":"sha256:a","verdict":"denied","reason":"SCOPE_WIDEN_FORBIDDEN","denial":{denial}}}"#
+        );
+        let read = PatchResult::parse(text.as_bytes(), &Limits::default()).unwrap();
+        let written = read.to_json();
+        assert_eq!(PatchResult::parse(&written, &Limits::default()).unwrap().to_json(), written, "{denial}");
+    }
+}

@@ -83,6 +83,35 @@ fn a_created_records_artifacts_are_held_to_the_rules_of_patches() {
     assert!(refused.to_string().contains("SCOPE_WIDEN_FORBIDDEN"), "{refused}");
 }
 
+/// §5.5: the bodies of a created record, and of its notes, may be as wide as the store allows and not wider.
+#[test]
+fn a_created_records_bodies_reach_the_stores_limit_and_no_further() {
+    let world = World::new();
+    let agent = world.agent("a");
+    for (number, scope, fits) in
+        [(0, "agent", true), (1, "fleet", true), (2, "tenant", true), (3, "public", false)]
+    {
+        for (part, path) in [("b", "/body_ref"), ("n", "/notes/0/body_ref")] {
+            let mut record = record();
+            record["task_id"] = json!(format!("task_{part}{number}"));
+            record["updated_by"] = json!({"kind": "agent", "id": "a"});
+            record["notes"] = json!([note(&agent, "n1", "fleet")["value"]]);
+            *record.pointer_mut(path).unwrap() = body("tainted", scope);
+            match world.store.create_by(&agent, &parsed(&record)).allowed().unwrap() {
+                Ok(_) => assert!(fits, "{scope} at {path}"),
+                Err(SharedTaskError::Refused { path: found, reason }) => {
+                    assert_eq!(
+                        (&*found, reason, fits),
+                        (path, MergeReason::ScopeWidenForbidden, false),
+                        "{scope}"
+                    );
+                }
+                Err(error) => panic!("{error}"),
+            }
+        }
+    }
+}
+
 /// §3.4, §5.5: a witness of the kernel counts for a record as one of the store does.
 #[test]
 fn a_witness_of_the_kernel_counts_for_records() {
