@@ -107,7 +107,7 @@ impl Endpoint {
             let answer = Some(Return(Arc::clone(pending.slot())));
             Extra { expires: deadline, answer, ..Extra::default() }.boxed()
         };
-        let verdict = match at_hand.and_then(|at_hand| self.ask_freely(&call, body, extra, at_hand)) {
+        let verdict = match at_hand.and_then(|at_hand| self.ask_freely(&call, (key, body), extra, at_hand)) {
             Some(verdict) => verdict,
             None => {
                 let rider = options.rider;
@@ -127,7 +127,7 @@ impl Endpoint {
     fn ask_freely(
         &self,
         call: &ToolCall<'_>,
-        body: &Ref,
+        (key, body): (&ChannelKey, &Ref),
         extra: impl FnOnce() -> Option<Box<Extra>>,
         (mailbox, route): (&Arc<Mailbox>, &Arc<Route>),
     ) -> Option<Verdict> {
@@ -142,6 +142,7 @@ impl Endpoint {
         };
         let offer = Offer { from: account, route: Some(route), body, recipient: None };
         let (_, wake) = mailbox.offer(&offer, extra(), link.sequence()).ok()?;
+        self.follow_out(key, body);
         if let Some(waker) = wake {
             waker.wake();
         }

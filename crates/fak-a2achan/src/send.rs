@@ -6,15 +6,17 @@ use std::time::Duration;
 
 use fak_abi::{
     Act, Address, Booking, ChannelKey, Cleared, Id, Pass, Permit, Principal, Reason, Ref, Refusal, Rider,
-    Sequence, SiteInfo, ToolCall, Verdict,
+    Sequence, ShareScope, SiteInfo, ToolCall, Verdict,
 };
 
 use crate::account::Account;
 use crate::core::GATE;
+use crate::delivery::End;
 use crate::endpoint::Endpoint;
 use crate::entry::Extra;
 use crate::idempotency::{Print, Recall};
 use crate::mailbox::{Block, Mailbox, Offer};
+use crate::message::Cause;
 use crate::route::Route;
 use crate::sites;
 
@@ -96,7 +98,7 @@ impl Endpoint {
             Pass::Refuse(verdict) => return self.refused_by_key(key, verdict),
             Pass::Closely => {
                 let mailbox = self.core().find(key)?;
-                return if mailbox.is_plain() { self.send_booked(&call, &mailbox, None) } else { None };
+                return if mailbox.is_plain() { self.send_booked(key, &call, &mailbox, None) } else { None };
             }
         };
         let offer = Offer { from: account, route: None, body, recipient: None };
@@ -107,6 +109,7 @@ impl Endpoint {
             }
             mailbox.offer(&offer, None, link.sequence()).ok()?
         };
+        self.follow_out(key, body);
         if let Some(waker) = wake {
             waker.wake();
         }
@@ -171,11 +174,12 @@ impl Endpoint {
         let by = match self.pass_by(link, &call) {
             Pass::Allow(by) => by,
             Pass::Refuse(verdict) => return Some(verdict),
-            Pass::Closely => return self.send_booked(&call, mailbox, route),
+            Pass::Closely => return self.send_booked(key, &call, mailbox, route),
         };
         let offer = Offer { from: account, route, body, recipient: None };
         match mailbox.offer(&offer, None, link.sequence()) {
             Ok((_, wake)) => {
+                self.follow_out(key, body);
                 if let Some(waker) = wake {
                     waker.wake();
                 }
@@ -192,6 +196,7 @@ impl Endpoint {
     #[inline(never)]
     fn send_booked(
         &self,
+        key: &ChannelKey,
         call: &ToolCall<'_>,
         mailbox: &Arc<Mailbox>,
         route: Option<&Arc<Route>>,
@@ -206,6 +211,7 @@ impl Endpoint {
         match mailbox.offer(&offer, None, link.sequence()) {
             Ok((seq, wake)) => {
                 let verdict = due.allow(seq);
+                self.follow_out(key, body);
                 if let Some(waker) = wake {
                     waker.wake();
                 }
@@ -225,6 +231,25 @@ impl Endpoint {
         verdict
     }
 
+    /// A private message that was just placed is cleared up after a sender that is no more.
+    #[inline]
+    pub(crate) fn follow_out(&self, key: &ChannelKey, body: &Ref) {
+        if body.scope() == ShareScope::Agent && !self.me().is_attached() {
+            self.clear_up(key);
+        }
+    }
+
+    /// A detach that came between has not seen what was placed since: what may flow to nobody else is a
+    /// dead letter (§2.3), and a mailbox that was made for it may be of no use to anybody.
+    #[cold]
+    fn clear_up(&self, key: &ChannelKey) {
+        let core = self.core();
+        if let (Some(mailbox), Some(link)) = (core.find(key), core.link()) {
+            core.bury(mailbox.release(self.me(), link.sequence()), Cause::End(End::Detach));
+        }
+        core.tidy(key);
+    }
+
     /// Sends; the verdict and the message's number (0 if there is none).
     pub(crate) fn dispatch(&self, mut out: Outgoing<'_>, mut at_hand: AtHand<'_>) -> (Verdict, u64) {
         let attached = self.me().is_attached();
@@ -232,8 +257,7 @@ impl Endpoint {
             match self.attempt(&mut out, at_hand) {
                 Placing::Done(verdict, seq) => {
                     if attached && !self.me().is_attached() {
-                        // A detach came between: what was made for this may be of no use to anybody.
-                        self.core().tidy(out.key);
+                        self.clear_up(out.key);
                     }
                     return (verdict, seq);
                 }

@@ -22,14 +22,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     // Sharing it is an act of its own. Then bravo gets it, as untrusted as it was.
     let order = alpha.widen(&draft, ShareScope::Fleet).ok_or_else(|verdict| verdict.to_string())?;
     println!("{}", alpha_end.send(&work, &order));
-    match bravo_end.try_recv(&work) {
-        Delivery::Message(message) => {
-            let text = bravo.read(message.body()).ok_or_else(|verdict| verdict.to_string())?;
-            let (from, taint) = (message.from().id(), message.body().taint());
-            println!("{from} says {:?}, which is {taint}", String::from_utf8_lossy(&text));
-        }
-        Delivery::Refuse(verdict) => println!("{verdict}"),
-        other => println!("{other:?}"),
-    }
+    let Delivery::Message(message) = bravo_end.try_recv(&work) else { return Err("nothing".into()) };
+    let text = bravo.read(message.body()).ok_or_else(|verdict| verdict.to_string())?;
+    let (from, said) = (message.from().id(), String::from_utf8_lossy(&text));
+    println!("{from} says {said:?}, which is {}", message.body().taint());
     Ok(())
 }

@@ -34,6 +34,9 @@ pub(crate) struct Setup {
     pub(crate) audit: usize,
     /// How the secretive agent's private texts differ, in a run that is compared with another; it widens nothing then.
     pub(crate) secret: Option<char>,
+    /// Acts that seldom meet by chance are made to: requests that would close a ring, publications into full inboxes,
+    /// guards of what came after a loss.
+    pub(crate) urged: bool,
     /// Some rungs change their minds and some panic.
     pub(crate) fickle: bool,
 }
@@ -59,6 +62,7 @@ impl Setup {
             edges: rng.one_in(3),
             audit: rng.pick(&[1 << 11, 1 << 14], 1 << 14),
             secret: None,
+            urged: false,
             fickle: !rng.one_in(3),
         }
     }

@@ -1,12 +1,12 @@
 //! What became of a message meanwhile, that an act took and was then refused; and of a request whose
 //! lease was over: as if it had been queued all the time (§4.4, §4.6, §4.7, §4.10, §4.11).
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use fak_a2achan::{BusConfig, Cause, Delivery, End, RequestOptions};
-use fak_abi::{Act, Reason};
-use fak_adjudicate::{ManualClock, Rank};
+use fak_a2achan::{BusConfig, Cause, Delivery, End, RequestOptions, SendOptions};
+use fak_abi::{Act, Adjudicator, Desk, Opinion, Reason, Ref, ResultAdmitter, RungName, Timestamp, ToolCall};
+use fak_adjudicate::{AuditLog, AuditOptions, ManualClock, Rank};
 
 use crate::lease::Untimed;
 use crate::review::{Deed, meddled};
@@ -113,25 +113,20 @@ fn an_answer_that_ends_while_rungs_count_is_a_dead_letter() {
 /// As above, where what is handed over is screened: what ended before it was held is not held.
 #[test]
 fn an_answer_that_ends_while_it_is_screened_is_not_held() {
-    struct Leaves(std::sync::OnceLock<Deed>);
-    impl fak_abi::ResultAdmitter for Leaves {
-        fn name(&self) -> fak_abi::RungName {
+    struct Leaves(OnceLock<Deed>);
+    impl ResultAdmitter for Leaves {
+        fn name(&self) -> RungName {
             "leaves"
         }
-        fn screen(
-            &self,
-            call: &fak_abi::ToolCall<'_>,
-            _: &fak_abi::Ref,
-            _: &fak_abi::Desk<'_>,
-        ) -> fak_abi::Opinion {
+        fn screen(&self, call: &ToolCall<'_>, _: &Ref, _: &Desk<'_>) -> Opinion {
             if call.tool().act() != Some(Act::Await) {
-                return fak_abi::Opinion::Defer;
+                return Opinion::Defer;
             }
             self.0.get().unwrap()();
-            fak_abi::Opinion::Quarantine
+            Opinion::Quarantine
         }
     }
-    let leaves = Arc::new(Leaves(std::sync::OnceLock::new()));
+    let leaves = Arc::new(Leaves(OnceLock::new()));
     let world = World::with(BusConfig::default(), |b| b.admitter(Rank(0), Arc::clone(&leaves) as _));
     let (alpha, bravo) = (world.agent("alpha"), world.agent("bravo"));
     let at = key("in_kernel:w");
@@ -198,4 +193,56 @@ fn a_leased_request_that_is_dead_is_not_answered() {
     denied(&guard.ack(), Reason::Misroute, "a2achan/lease-over");
     drop(asked);
     assert!(world.bus.stats().is_conserved());
+}
+
+/// A rung that does something while an act is decided.
+#[derive(Default)]
+struct Meanwhile(OnceLock<Deed>);
+
+impl Adjudicator for Meanwhile {
+    fn name(&self) -> RungName {
+        "meanwhile"
+    }
+    fn judge(&self, call: &ToolCall<'_>, _: &Desk<'_>) -> Opinion {
+        if let (Some(Act::Send | Act::Request), Some(deed)) = (call.tool().act(), self.0.get()) {
+            deed();
+        }
+        Opinion::Defer
+    }
+}
+
+/// §2.3: what its sender alone could read is a dead letter, though its sender was detached while the send
+/// was decided, whichever way it goes.
+#[test]
+fn what_is_sent_to_oneself_while_one_is_detached_is_a_dead_letter() {
+    for how in 0..4 {
+        for audited in [false, true] {
+            let meanwhile = Arc::new(Meanwhile::default());
+            let (audit, _log, _) =
+                AuditLog::open(&b""[..], Vec::new(), Timestamp::default(), AuditOptions::default()).unwrap();
+            let world = World::with(BusConfig::default(), |b| {
+                let b = b.rung(Rank(50), Arc::clone(&meanwhile) as _);
+                if audited { b.audit(Arc::new(audit)) } else { b }
+            });
+            let (alpha, kernel) = (world.agent("alpha"), Arc::clone(&world.kernel));
+            let at = key("in_kernel:alpha");
+            world.bus.open(&at);
+            let channel = alpha.channel(&at);
+            allowed(&channel.send(&private(&alpha, "first")));
+            message(channel.try_recv());
+            assert!(meanwhile.0.set(Box::new(move || drop(kernel.detach(&id("alpha"))))).is_ok());
+            let body = private(&alpha, "mine");
+            let verdict = match how {
+                0 => alpha.send(&at, &body),
+                1 => channel.send(&body),
+                2 => alpha.send_with(&at, &body, &SendOptions::default()),
+                _ => channel.request(&body, &RequestOptions::default()).verdict(),
+            };
+            let stats = world.bus.stats();
+            assert!(stats.is_conserved() && stats.queued == 0, "{how}, audited {audited}: {stats:?}");
+            // It was sent before the detach, or not at all.
+            let dead = if verdict.is_allow() { vec![Cause::End(End::Detach)] } else { Vec::new() };
+            assert_eq!(causes(&world), dead, "{how}, audited {audited}: {verdict}");
+        }
+    }
 }

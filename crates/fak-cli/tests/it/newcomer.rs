@@ -213,5 +213,6 @@ fn a_file_or_a_verb_that_is_not_there_has_a_near_one() {
         error: unrecognized subcommand 'lint'
 
           tip: a similar subcommand exists: 'policy lint'
-    "#]].assert_eq(&said);
+    "#]]
+    .assert_eq(&said);
 }

@@ -8,7 +8,7 @@ use fak_abi::{Act as RealAct, Id, Rider, Timestamp};
 use super::Sim;
 use super::compare::{outcome, said, verdict};
 use crate::sim::fault::{Step, ensure, same};
-use crate::sim::model::channels::Receipt;
+use crate::sim::model::channels::{Asked, Receipt};
 use crate::sim::model::{Key, Who};
 use crate::sim::real::{Bound, Received, broken};
 
@@ -56,8 +56,14 @@ impl Sim {
         if agent % 4 < 2 && self.model.is_live(body.owner) {
             who = body.owner;
         }
-        let (key, real_key) = Self::key(key)?;
-        let blocking = deadline % 8 < 3;
+        let (key, real_key) = match self.back_at(who, key) {
+            Some(key) => {
+                let real = key.text().parse().map_err(broken)?;
+                (key, real)
+            }
+            None => Self::key(key)?,
+        };
+        let blocking = self.model.setup.urged || deadline % 8 < 3;
         let deadline = (deadline % 2 == 1).then(|| self.model.now + u64::from(deadline) * 20_000);
         let model = self.model.request(who, &key, &body, deadline, blocking);
         let (Some(endpoint), Some(real)) = (self.real.agents.get(who), self.real.bodies.get(at)) else {
@@ -73,6 +79,17 @@ impl Sim {
             self.real.asked.push(Some(pending));
         }
         Ok(())
+    }
+
+    /// In an episode that is urged, the session of somebody who waits for an answer of one's own; else of anybody.
+    fn back_at(&self, who: Who, n: u8) -> Option<Key> {
+        let waits = |asked: &&Asked| asked.blocking == Some(Some(who)) && asked.who != who;
+        let waiting = self.model.asked.iter().filter(waits).map(|asked| asked.who);
+        let others = (0..self.model.agents.len()).filter(|other| *other != who);
+        let near: Vec<Who> = waiting.chain(others).filter(|who| self.model.is_live(*who)).collect();
+        let at = if n.is_multiple_of(4) { 0 } else { usize::from(n / 4) % near.len().max(1) };
+        let agent = near.get(at).filter(|_| self.model.setup.urged && n < 200)?;
+        Some(Key { locale: "session", id: self.model.agent(*agent)?.trace.clone() })
     }
 
     pub(super) fn reply(&mut self, agent: u8, request: u8, body: u8) -> Step {
@@ -102,6 +119,11 @@ impl Sim {
     }
 
     pub(super) fn publish(&mut self, agent: u8, key: u8, body: u8) -> Step {
+        let times = if self.model.setup.urged { 1 + key % 4 } else { 1 };
+        (0..times).try_for_each(|_| self.publish_once(agent, key, body))
+    }
+
+    fn publish_once(&mut self, agent: u8, key: u8, body: u8) -> Step {
         let (Some(mut who), Some((at, body))) = (self.agent(agent), self.shared_body(body)) else {
             return Ok(());
         };

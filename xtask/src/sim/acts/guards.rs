@@ -49,8 +49,18 @@ impl Sim {
         Ok(())
     }
 
+    /// In an episode that is urged, a subscription that has lost something, or else one that has something.
+    fn lossy_sub(&self) -> Option<usize> {
+        let there = |at: &usize| self.real.subs.get(*at).is_some_and(Option::is_some);
+        let rank = |at: &usize| self.model.subs.get(*at).map(|sub| (sub.missed > 0, sub.queue.len()));
+        let queued = |at: &usize| self.model.subs.get(*at).is_some_and(|sub| !sub.queue.is_empty());
+        let all = (0..self.model.subs.len()).filter(|_| self.model.setup.urged);
+        all.filter(there).filter(queued).max_by_key(rank)
+    }
+
     pub(super) fn lease_sub(&mut self, sub: u8, time: u8) -> Step {
-        let (at, time) = (self.sub_at(sub), guard_time(time));
+        let at = self.lossy_sub().filter(|_| !sub.is_multiple_of(4)).unwrap_or_else(|| self.sub_at(sub));
+        let time = guard_time(time);
         let Some(subscription) = self.real.subs.get_mut(at).and_then(Option::as_mut) else { return Ok(()) };
         let Some(who) = self.model.subs.get(at).map(|sub| sub.who) else { return Ok(()) };
         let product = subscription.try_recv_leased(Some(Duration::from_micros(time)));

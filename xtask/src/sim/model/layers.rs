@@ -236,13 +236,13 @@ impl Model {
             return Err(Reason::TrustViolation);
         }
         self.admit_at(Act::TaskPatch, who, "task:task_t", None)?;
-        if self.may_bring(who, scope, change) && self.needs_approval(scope, change) {
-            let (actor, base) = (who, self.record.accepted - back);
-            let mut held = Held { change: change.clone(), scope, actor, base, outcome: None };
-            // §5.7: the same bytes again, by chance.
-            if let Some(before) = self.record.held.iter().find(|before| self.is_same_patch(before, &held)) {
-                held.outcome = before.outcome;
-            }
+        let (actor, base) = (who, self.record.accepted - back);
+        let mut held = Held { change: change.clone(), scope, actor, base, outcome: None };
+        // §5.7: the same bytes again, by chance: what became of them is the answer, whoever the actor is by now.
+        let same = |before: &&Held| self.is_same_patch(before, &held);
+        held.outcome = self.record.held.iter().find(same).and_then(|before| before.outcome);
+        let is_known = held.outcome.is_some();
+        if (is_known || self.may_bring(who, scope, change)) && self.needs_approval(scope, change) {
             if let Some(outcome) = held.outcome
                 && outcome != "APPROVAL_REQUIRED"
             {

@@ -2,7 +2,7 @@
 
 use fak_abi::Reason;
 
-use super::channels::{Key, Msg, Own};
+use super::channels::{Key, Lease, Msg, Own};
 use super::host::Act;
 use super::{Model, Scope, Who};
 
@@ -68,11 +68,18 @@ impl Model {
         self.bury(dead, cause);
     }
 
-    /// Everything that has a slot there dies.
+    /// Everything that has a slot there dies. A request that was leased is nobody's to answer any more, and nobody is waited
+    /// for (§4.7).
     pub(super) fn purge_all(&mut self, key: &Key, cause: &'static str) {
         let Some(mailbox) = self.boxes.get_mut(key) else { return };
         let mut dead = std::mem::take(&mut mailbox.queue);
-        dead.extend(std::mem::take(&mut mailbox.leased).into_iter().map(|lease| lease.msg));
+        for Lease { msg, holder, .. } in std::mem::take(&mut mailbox.leased) {
+            if let Some(at) = msg.request {
+                self.unnote_receiver(at, holder);
+                self.asked.get_mut(at).into_iter().for_each(|asked| asked.returns = msg.returns + 1);
+            }
+            dead.push(msg);
+        }
         self.bury(dead, cause);
     }
 
