@@ -7,22 +7,20 @@ use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use fak_abi::{
-    Act, Address, Adjudicator, Admission, AgentHandle, Booking, Cancel, CapSet, Charge, Desk, Digest, Driver,
+    Act, Address, Adjudicator, Admission, AgentHandle, Cancel, CapSet, Charge, Desk, Digest, Driver,
     DriverLink, Edges, Emitter, Engine, EngineClaim, Event, EventKind, EventKinds, Gate, Host, Id,
     InstallError, KernelSeal, Location, Opinion, OwnedCall, Pass, Principal, Reason, Ref, Refusal,
     ResultAdmitter, Rider, RungName, ShareScope, Site, Status, Taint, Tool, ToolCall, ToolResult, ToolScope,
     VerdictKind,
 };
-use fak_adjudicate::{
-    AuditLog, AuditOptions, AuditReader, AuditRecord, Kernel, KernelBuilder, ManualClock, Rank,
-};
+use fak_adjudicate::{AuditLog, AuditOptions, Kernel, KernelBuilder, ManualClock, Rank};
 
 use crate::support::{ByWord, Says, attach, claim, id, quiet, spec};
 
 /// A layer that does nothing but hold its link.
 #[derive(Default)]
-struct Layer {
-    link: OnceLock<DriverLink>,
+pub(crate) struct Layer {
+    pub(crate) link: OnceLock<DriverLink>,
     seen: Mutex<Vec<String>>,
 }
 
@@ -128,7 +126,9 @@ impl Engine for Echo {
     }
 }
 
-fn world(more: impl FnOnce(KernelBuilder) -> KernelBuilder) -> (Arc<Kernel>, Arc<Layer>, ManualClock) {
+pub(crate) fn world(
+    more: impl FnOnce(KernelBuilder) -> KernelBuilder,
+) -> (Arc<Kernel>, Arc<Layer>, ManualClock) {
     let clock = ManualClock::at(fak_abi::Timestamp::from_micros(1000));
     let layer = Arc::new(Layer::default());
     let says = |name: &'static str, opinion: fn() -> Opinion| {
@@ -197,95 +197,6 @@ fn the_short_way_is_for_what_needs_no_settling() {
         let (agent, link) = (attach(&kernel, "a"), layer.link.get().unwrap());
         assert_eq!(tools().map(|tool| pass(&kernel, &agent, tool, link.key())), ["closely"; 6]);
     }
-}
-
-/// §3.6: what needs nothing but its entry has the entry it would have had the long way; what needs more is neither counted nor written.
-#[test]
-fn what_is_only_due_its_entry_is_written_the_same() {
-    quiet();
-    let options = AuditOptions { capacity: NonZeroUsize::new(4).unwrap(), share: None };
-    let (audit, mut log, _) =
-        AuditLog::open(&b""[..], Vec::new(), fak_abi::Timestamp::default(), options).unwrap();
-    let (kernel, layer, _) = world(|builder| {
-        builder
-            .audit(Arc::new(audit))
-            .rung(Rank(0), Arc::new(Says::new("post", |_, _| Opinion::Allow).only("a2a.send")))
-    });
-    let (agent, link) = (attach(&kernel, "a"), layer.link.get().unwrap());
-    let mut entries = move || {
-        log.drain().unwrap();
-        let mut reader = AuditReader::new(&log.sink()[..]);
-        std::iter::from_fn(|| reader.next_record().unwrap()).collect::<Vec<_>>()
-    };
-    let (yes, key) = (kernel.tool(&id("yes")), "in_kernel:w".parse().unwrap());
-    let (small, large) = (agent.mint("small"), agent.mint(vec![b'x'; 10_000]));
-    let mut written = 0;
-    for call in [
-        ToolCall::new(&agent, Act::Send).args(&small).address(Address::Channel(&key)),
-        ToolCall::new(&agent, Act::Send).args(&large),
-        ToolCall::new(&agent, Act::Send),
-        ToolCall::new(&agent, &yes).args(&small),
-    ] {
-        assert!(agent.decide(&call).is_allow());
-        let Booking::Allow(due) = kernel.book(&call, link.key()) else { panic!("more than its entry") };
-        assert!(due.allow(0).is_allow());
-        let all = entries();
-        let [long, short] = &all[written..] else { panic!("{all:?}") };
-        assert_eq!((long.verdict, short.seq), (Some(VerdictKind::Allow), long.seq + 1));
-        let told = |it: &AuditRecord| {
-            (
-                it.kind,
-                it.at,
-                it.principal.clone(),
-                it.act.clone(),
-                it.address.clone(),
-                it.verdict,
-                it.by.clone(),
-                it.digest,
-            )
-        };
-        assert_eq!(told(short), told(long));
-        written += 2;
-    }
-    let booked = |tool: &str, key: &fak_abi::LayerKey| {
-        let token = kernel.tool(&id(tool));
-        match kernel.book(&ToolCall::new(&agent, &token), key) {
-            Booking::Allow(due) => {
-                drop(due);
-                "due".to_owned()
-            }
-            Booking::Refuse(verdict) => format!("{} by {}", verdict.reason().unwrap(), verdict.by()),
-            Booking::Closely => "closely".to_owned(),
-        }
-    };
-    // More often than there are places: none is kept by what wrote nothing.
-    for _ in 0..8 {
-        for tool in ["yes", "unsure", "silent", "counts"] {
-            assert_eq!(booked(tool, link.key()), if tool == "yes" { "due" } else { "closely" });
-            assert_eq!(booked(tool, &KernelSeal::new().layer_key()), "closely");
-        }
-    }
-    assert_eq!(entries().len(), written, "given up, or left to a closer look");
-    assert_eq!(
-        ["no", "broken"].map(|tool| booked(tool, link.key())),
-        ["SECRET_EXFIL by no", "DEFAULT_DENY by broken"]
-    );
-    let refused: Vec<_> =
-        entries()[written..].iter().map(|it| (it.verdict, it.by.clone().unwrap())).collect();
-    assert_eq!(refused, ["no", "broken"].map(|by| (Some(VerdictKind::Deny), by.to_owned())));
-    let call = ToolCall::new(&agent, &yes);
-    let Booking::Allow(due) = kernel.book(&call, link.key()) else { panic!("not due") };
-    assert_eq!(due.refuse(Refusal::new(Reason::LeaseHeld, Site::new("x/y")), "layer").by(), "layer");
-    assert_eq!(
-        entries()[written + 2..].iter().map(|it| it.reason).collect::<Vec<_>>(),
-        [Some(Reason::LeaseHeld)]
-    );
-    // Where there is no audit there is nothing to write: the other short way is for that.
-    let (plain, layer, _) = world(|builder| builder);
-    let agent = attach(&plain, "a");
-    let token = plain.tool(&id("yes"));
-    let call = ToolCall::new(&agent, &token);
-    assert!(matches!(plain.book(&call, layer.link.get().unwrap().key()), Booking::Closely));
 }
 
 /// §2.3, §2.9: everything that is told, with everything that is told of it.
