@@ -1,11 +1,12 @@
 //! The short way to an audited act (§3.6): what needs nothing but its entry.
 
 use std::num::NonZeroUsize;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 use fak_abi::{
-    Act, Address, Booking, Event, Gate, KernelSeal, Opinion, Principal, Reason, Refusal, Site, ToolCall,
-    VerdictKind,
+    Act, Address, Booking, Digest, Event, Gate, KernelSeal, Opinion, Principal, Reason, Refusal, Site,
+    ToolCall, VerdictKind,
 };
 use fak_adjudicate::{AuditLog, AuditOptions, AuditReader, AuditRecord, Auditor, Rank, Reservation};
 
@@ -128,4 +129,51 @@ fn a_plain_auditor_is_told_the_whole_of_it() {
     let Booking::Allow(due) = kernel.book(&call, layer.link.get().unwrap().key()) else { panic!("not due") };
     assert!(due.allow(7).is_allow());
     assert_eq!(*plain.0.lock().unwrap(), [r#"decide 7 Some("allow by yes")"#]);
+}
+
+/// Bytes that say when nobody holds them any more.
+struct Watched(Vec<u8>, Arc<AtomicBool>);
+
+impl AsRef<[u8]> for Watched {
+    fn as_ref(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+impl Drop for Watched {
+    fn drop(&mut self) {
+        self.1.store(true, Ordering::SeqCst);
+    }
+}
+
+/// §3.6, §8: an entry that waits to be written keeps no large body alive, whichever way the act came.
+#[test]
+fn a_waiting_entry_keeps_no_large_body() {
+    let options = AuditOptions { capacity: NonZeroUsize::new(8).unwrap(), share: None };
+    let (audit, mut log, _) =
+        AuditLog::open(&b""[..], Vec::new(), fak_abi::Timestamp::default(), options).unwrap();
+    let (kernel, layer, _) = world(|builder| {
+        builder
+            .audit(Arc::new(audit))
+            .rung(Rank(0), Arc::new(Says::new("post", |_, _| Opinion::Allow).only("a2a.send")))
+    });
+    let (agent, link) = (attach(&kernel, "a"), layer.link.get().unwrap());
+    for short in [true, false] {
+        let gone = Arc::new(AtomicBool::new(false));
+        let body = agent.mint(bytes::Bytes::from_owner(Watched(vec![7; 100_000], Arc::clone(&gone))));
+        let digest = Digest::of(&[7; 100_000]);
+        let call = ToolCall::new(&agent, Act::Send).args(&body);
+        if short {
+            let Booking::Allow(due) = kernel.book(&call, link.key()) else { panic!("not due") };
+            assert!(due.allow(0).is_allow());
+        } else {
+            assert!(agent.decide(&call).is_allow());
+        }
+        drop(body);
+        assert!(gone.load(Ordering::SeqCst));
+        log.drain().unwrap();
+        let mut reader = AuditReader::new(&log.sink()[..]);
+        let last = std::iter::from_fn(|| reader.next_record().unwrap()).last().unwrap();
+        assert_eq!(last.digest, Some(digest));
+    }
 }
