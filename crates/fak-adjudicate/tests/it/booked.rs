@@ -112,7 +112,7 @@ impl Auditor for Plain {
     }
     fn release(&self) {}
     fn record(&self, event: &Event<'_>) {
-        let verdict = event.verdict.map(|verdict| verdict.to_string());
+        let verdict = event.verdict.map(ToString::to_string);
         self.0.lock().unwrap().push(format!("{} {} {verdict:?}", event.kind, event.seq));
     }
     fn note(&self, _: &Event<'_>) {}
