@@ -613,3 +613,17 @@ fn a_pattern_is_matched_to_its_end() {
         assert_eq!(agent.decide(&call).is_allow(), expected, "{lane}");
     }
 }
+
+/// §3.7: a pattern may reach over the family of an address, and is matched as a whole then.
+#[test]
+fn a_pattern_may_leave_the_family_open() {
+    let text = "version = 1\n[[allow]]\ntool = \"x\"\naddress = \"*:a*z\"\n";
+    let (kernel, _) = kernel(Policy::from_toml("p.toml", text).unwrap());
+    let (agent, tool) = (attach(&kernel, "who"), kernel.tool(&id("x")));
+    for (name, expected) in [("a-z", true), ("az", true), ("a-y", false), ("z", false)] {
+        let name = id(name);
+        for at in [Address::Lane(&name), Address::Task(&name)] {
+            assert_eq!(agent.decide(&ToolCall::new(&agent, &tool).address(at)).is_allow(), expected, "{at}");
+        }
+    }
+}
