@@ -398,6 +398,7 @@ fn a_correction_is_shared_as_far_as_both_sides_are() {
                 allowed(&verdict);
                 let got = received(worker.try_receive_correction());
                 assert_eq!(got.message.body().scope().name(), scope);
+                assert_eq!(got.message.to().to_string(), "in_kernel:\"correction:worker\"");
             }
             None => denied(&verdict, Reason::TrustViolation, "a2achan/correction-apart"),
         }
@@ -424,4 +425,22 @@ fn a_refused_receipt_does_not_use_a_correction_up() {
     meter.counts.lock().insert("a2a.receive_correction".to_owned(), 0);
     assert_eq!(received(worker.try_receive_correction()).correction.message, "stop");
     assert!(world.bus.stats().is_conserved());
+}
+
+/// §4.9: what became of a correction can be observed after others of other tasks.
+#[test]
+fn corrections_of_several_tasks_are_told_apart() {
+    let Pair { lead, worker, .. } = pair();
+    let mut ids = Vec::new();
+    for (seq, task) in ["t1", "t2", "t3"].into_iter().enumerate() {
+        let status = WorkerStatus { task_id: task.to_owned(), ..status(i64::try_from(seq).unwrap() + 1) };
+        allowed(&worker.post_status(&status).verdict);
+        allowed(&lead.correct(&request(&status, task)).verdict);
+        let got = received(worker.try_receive_correction());
+        allowed(&worker.ack(&ack_of(&got.correction)).verdict);
+        ids.push(got.correction.correction_id);
+    }
+    for id in ids {
+        allowed(&lead.observe(&id).verdict);
+    }
 }
