@@ -82,13 +82,14 @@ impl Endpoint {
         };
         match mailbox.pop(self.me(), Try::Requests) {
             Quick::Entry(entry, wake) => {
-                wake.into_iter().for_each(Waker::wake);
+                // Before anybody is woken: what foreign code does comes after the entry.
                 let _ = due.allow(entry.seq);
+                wake.into_iter().for_each(Waker::wake);
                 Some(Delivery::Message(Message::new(entry, self.me(), 0)))
             }
             Quick::Trial(entry) if self.note_handed(&entry) => {
-                self.core().settle(mailbox, &entry, Fate::Received);
                 let _ = due.allow(entry.seq);
+                self.core().settle(mailbox, &entry, Fate::Received);
                 Some(Delivery::Message(Message::new(entry, self.me(), 0)))
             }
             Quick::Trial(entry) => {
@@ -360,10 +361,10 @@ impl Endpoint {
         }
         match self.charge(permit) {
             Ok(cleared) => {
+                let _ = cleared.allow(entry.seq);
                 if token == 0 {
                     self.core().settle(mailbox, &entry, Fate::Received);
                 }
-                let _ = cleared.allow(entry.seq);
                 (Delivery::Message(Message::new(entry, self.me(), 0)), token)
             }
             Err(verdict) => {

@@ -43,8 +43,8 @@ pub(crate) struct Setup {
     pub(crate) agents: Vec<AgentSpec>,
     /// The policy.
     pub(crate) policy: Option<Policy>,
-    /// Rules of a policy inside the scenario that name nobody in it.
-    pub(crate) idle_rules: Vec<String>,
+    /// The first rule of a policy inside the scenario that names nobody in it.
+    pub(crate) idle_rule: Option<String>,
     /// Bounds of the bus and the kernel.
     pub(crate) limits: Limits,
     /// The lane tables.

@@ -3,6 +3,9 @@
 
 use fak_abi::json::nearest;
 
+/// The most known words that one is compared with.
+pub(crate) const COMPARED: usize = 500;
+
 /// A word of this format, and what it is elsewhere called. Only words that are known where the wrong one stands are ever
 /// suggested, so one word may stand in several rows: the first row that fits is taken.
 const ALIKE: &[(&str, &[&str])] = &[
@@ -199,9 +202,11 @@ const ALIKE: &[(&str, &[&str])] = &[
 /// assert_eq!(meant("boddy", ["address", "body"]), Some("body"));
 /// assert_eq!(meant("private", ["a2achan/private", "a2achan/no-send"]), Some("a2achan/private"));
 /// ```
+///
+/// Only the first few hundred known words are compared (§8).
 #[must_use]
 pub fn meant<'k>(said: &str, known: impl IntoIterator<Item = &'k str>) -> Option<&'k str> {
-    let known: Vec<&'k str> = known.into_iter().collect();
+    let known: Vec<&'k str> = known.into_iter().take(COMPARED).collect();
     same(said, &known)
         .or_else(|| alike(said, &known))
         .or_else(|| nearest(said, known.iter().copied()))

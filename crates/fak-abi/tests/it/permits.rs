@@ -2,7 +2,8 @@
 //! counted is taken back when the act does not happen.
 
 use fak_abi::{
-    Act, AuditSlot, CapSet, Charge, Cleared, Needs, Permit, Sequence, Ticket, ToolCall, Verdict, VerdictKind,
+    Act, AuditSlot, CapSet, Charge, Cleared, Due, Needs, Permit, Sequence, Ticket, ToolCall, Verdict,
+    VerdictKind,
 };
 
 use crate::support::{Books, Stub, crew, refusal};
@@ -67,6 +68,26 @@ fn a_permit_is_settled_once_however_it_ends() {
     // §4.13: one entry, unless the kernel says more about repetitions.
     assert_eq!(cleared(permit()).repeat(3).kind(), VerdictKind::Allow);
     assert_eq!(books.written(), ["charge a2a.send 4", "settle a2a.send 4 allow by first as 3 in Reserved"]);
+}
+
+/// §3.6: what is only due its entry gets one, or is given up and frees its place.
+#[test]
+fn what_is_due_is_settled_once() {
+    let stub = Stub::new();
+    let agent = stub.agent(crew("a", CapSet::NONE), 1);
+    let call = ToolCall::new(&agent, Act::Send);
+    let books = Books::default();
+    let due = || Due::new(&books, &call, "first");
+    drop(due());
+    assert_eq!(books.written(), ["release Reserved"]);
+    assert_eq!((due().allow(5).by(), due().refuse(refusal(), "layer").by()), ("first", "layer"));
+    assert_eq!(
+        books.written(),
+        [
+            "settle a2a.send 0 allow by first as 5 in Reserved",
+            "settle a2a.send 0 deny by layer as 0 in Reserved"
+        ]
+    );
 }
 
 /// §3.8: a counting rung that runs out refuses, and the refusal is the entry.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use fak_abi::{
     AgentHandle, Gate, MetaValue, Opinion, Reason, Refusal, Rider, ToolCall, ToolScope, ToolToken,
 };
-use fak_adjudicate::{Budget, BudgetRung, Kernel, Rank};
+use fak_adjudicate::{BUDGET_SITES, Budget, BudgetRung, Kernel, Rank};
 
 use crate::support::{Says, attach, id};
 
@@ -161,4 +161,7 @@ fn explaining_tells_of_a_budget_and_spends_nothing() {
     let explained = w.kernel.explain(&call);
     assert_eq!(explained.verdict.refusal().unwrap().site.check(), "budget/calls");
     assert!(explained.rungs.iter().any(|of| of.by == "budget" && of.reason.is_some()), "{explained}");
+    // What the check is and what to do about it, by the rung's own account.
+    let info = BUDGET_SITES.iter().find(|info| info.check == "budget/calls").copied();
+    assert_eq!((explained.site, &*explained.next), (info, info.unwrap().next));
 }

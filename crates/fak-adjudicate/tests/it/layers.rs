@@ -19,8 +19,8 @@ use crate::support::{ByWord, Says, attach, claim, id, quiet, spec};
 
 /// A layer that does nothing but hold its link.
 #[derive(Default)]
-struct Layer {
-    link: OnceLock<DriverLink>,
+pub(crate) struct Layer {
+    pub(crate) link: OnceLock<DriverLink>,
     seen: Mutex<Vec<String>>,
 }
 
@@ -126,7 +126,9 @@ impl Engine for Echo {
     }
 }
 
-fn world(more: impl FnOnce(KernelBuilder) -> KernelBuilder) -> (Arc<Kernel>, Arc<Layer>, ManualClock) {
+pub(crate) fn world(
+    more: impl FnOnce(KernelBuilder) -> KernelBuilder,
+) -> (Arc<Kernel>, Arc<Layer>, ManualClock) {
     let clock = ManualClock::at(fak_abi::Timestamp::from_micros(1000));
     let layer = Arc::new(Layer::default());
     let says = |name: &'static str, opinion: fn() -> Opinion| {

@@ -5,6 +5,7 @@
 mod alloc;
 mod attach;
 mod audit;
+mod booked;
 mod budget;
 mod fold;
 mod kernel_audit;

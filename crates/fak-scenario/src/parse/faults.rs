@@ -8,7 +8,7 @@ use super::placed;
 use crate::error::{Problem, ScenarioError};
 
 /// The most errors of one file that are kept; further ones are counted.
-const KEPT: usize = 20;
+pub(super) const KEPT: usize = 20;
 
 /// Why a part could not be read: with its place in this text, or already complete.
 #[derive(Debug)]
@@ -74,6 +74,11 @@ impl Faults {
     /// Whether the object has shown a member that it cannot have.
     pub(super) fn misspelt(&self) -> bool {
         self.misspelt.is_some()
+    }
+
+    /// Whether a further one would be shown.
+    pub(super) fn has_room(&self) -> bool {
+        self.found.len() < KEPT
     }
 
     /// What was read, or nothing: then why is kept. `cursor` is the part it is about.

@@ -1,11 +1,14 @@
 //! The names a scenario's steps may use: its agents, and what earlier steps kept. A name nobody gave is an error of the file,
 //! found before anything is performed.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    cell::Cell,
+    collections::{BTreeMap, BTreeSet},
+};
 
 use fak_abi::json::{Cursor, Value};
 
-use super::{Parsed, fault, rule};
+use super::{Fault, Parsed, fault, faults::KEPT, rule};
 use crate::{act::Actor, error::Problem, words::meant};
 
 /// What a name stands for.
@@ -34,7 +37,12 @@ pub(super) struct Names {
     /// `None` if any name will do, because the agents themselves could not be told.
     agents: Option<BTreeSet<String>>,
     kept: BTreeMap<Kept, BTreeSet<String>>,
+    /// How many unknown ones were compared with the known.
+    compared: Cell<usize>,
 }
+
+/// So many unknown names are compared with all known ones: more than are shown, as one may be met more than once.
+const COMPARED: usize = 3 * KEPT;
 
 impl Kept {
     const ALL: [Self; 8] = [
@@ -80,7 +88,8 @@ impl Kept {
 
 impl Names {
     pub(super) fn new(agents: Option<Vec<String>>) -> Self {
-        Self { agents: agents.map(|agents| agents.into_iter().collect()), kept: BTreeMap::new() }
+        let agents = agents.map(|agents| agents.into_iter().collect());
+        Self { agents, kept: BTreeMap::new(), compared: Cell::new(0) }
     }
 
     /// Takes every name that a step which could not be read may have given.
@@ -99,7 +108,7 @@ impl Names {
         let name = cursor.string()?;
         match &self.agents {
             Some(agents) if !agents.contains(name) => {
-                Err(unknown(cursor, "agent", name, agents.iter().map(String::as_str)))
+                Err(self.unknown(cursor, "agent", name, agents.iter().map(String::as_str)))
             }
             _ => Ok(name.to_owned()),
         }
@@ -167,23 +176,27 @@ impl Names {
         if known.clone().next().is_none() {
             return Err(rule(cursor, format!("unknown {what} {name:?}: it is {given}")));
         }
-        Err(unknown(cursor, what, name, known))
+        Err(self.unknown(cursor, what, name, known))
     }
-}
 
-fn unknown<'k>(
-    cursor: Cursor<'_>,
-    what: &'static str,
-    name: &str,
-    known: impl Iterator<Item = &'k str> + Clone,
-) -> super::Fault {
-    fault(
-        cursor,
-        Problem::UnknownName {
-            what,
-            name: name.to_owned(),
-            nearest: meant(name, known.clone()).map(str::to_owned),
-            known: known.map(str::to_owned).collect(),
-        },
-    )
+    fn unknown<'k>(
+        &self,
+        cursor: Cursor<'_>,
+        what: &'static str,
+        name: &str,
+        known: impl Iterator<Item = &'k str>,
+    ) -> Fault {
+        let compared = self.compared.get();
+        self.compared.set(compared.saturating_add(1));
+        let known: Vec<&str> = if compared < COMPARED { known.collect() } else { Vec::new() };
+        fault(
+            cursor,
+            Problem::UnknownName {
+                what,
+                name: name.to_owned(),
+                nearest: meant(name, known.iter().copied()).map(str::to_owned),
+                known: known.into_iter().map(str::to_owned).collect(),
+            },
+        )
+    }
 }

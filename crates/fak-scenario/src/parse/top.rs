@@ -87,7 +87,7 @@ pub(super) fn setup(source: &Source<'_>, faults: &mut Faults, fields: &mut Field
         agents.extend(faults.keep(cursor, agent(name, cursor)));
     }
     let mut part = |name| fields.optional(name);
-    let idle_rules = part("policy").map_or_else(Vec::new, |at| idle_rules(&agents, at));
+    let idle_rule = part("policy").and_then(|at| idle_rule(&agents, at));
     let policy = part("policy").map(|at| faults.keep(at, policy(source, at)));
     let limits = part("limits").map(|at| faults.keep(at, limits(at)));
     let lanes = part("lanes").map(|at| faults.keep(at, lanes(source, at)));
@@ -99,7 +99,7 @@ pub(super) fn setup(source: &Source<'_>, faults: &mut Faults, fields: &mut Field
     Some(Setup {
         agents,
         policy: given(policy)?,
-        idle_rules,
+        idle_rule,
         limits: given(limits)?.unwrap_or_default(),
         lanes: given(lanes)?,
         topology: given(topology)?,
@@ -165,9 +165,8 @@ fn policy(source: &Source<'_>, cursor: Cursor<'_>) -> Parsed<Policy> {
     parsed.map_err(Fault::elsewhere)
 }
 
-/// The rules of an inline policy that name an agent, a fleet or a tenant which nobody here is or has.
-fn idle_rules(agents: &[AgentSpec], cursor: Cursor<'_>) -> Vec<String> {
-    let mut idle = Vec::new();
+/// The first rule of an inline policy that names an agent, a fleet or a tenant which nobody here is or has.
+fn idle_rule(agents: &[AgentSpec], cursor: Cursor<'_>) -> Option<String> {
     for list in cursor.value().as_object().unwrap_or_default() {
         for (index, rule) in list.value.as_array().unwrap_or_default().iter().enumerate() {
             for what in ["agent", "fleet", "tenant"] {
@@ -186,13 +185,13 @@ fn idle_rules(agents: &[AgentSpec], cursor: Cursor<'_>) -> Vec<String> {
                 let near = meant(pattern.trim_matches('*'), names)
                     .map_or_else(String::new, |near| format!("; did you mean {near:?}?"));
                 let (list, number) = (&list.name, index + 1);
-                idle.push(format!(
+                return Some(format!(
                     "{list}[{number}] of the policy is for the {what} {pattern:?}, which is none here{near}"
                 ));
             }
         }
     }
-    idle
+    None
 }
 
 /// Whether a name is of a pattern in which `*` stands for anything.
@@ -293,7 +292,8 @@ fn topology(root: Cursor<'_>, agents: &[AgentSpec], cursor: Cursor<'_>) -> Parse
             faults.keep::<()>(edge, Err(edge.invalid("an edge as [from, to]").into()));
             continue;
         };
-        let ends = [from, to].map(|end| faults.keep(*end, end_of_edge(&known, *end)).flatten());
+        let shown = faults.has_room();
+        let ends = [from, to].map(|end| faults.keep(*end, end_of_edge(&known, *end, shown)).flatten());
         if let [Some(from), Some(to)] = ends {
             edges.push((from, to));
         }
@@ -302,21 +302,22 @@ fn topology(root: Cursor<'_>, agents: &[AgentSpec], cursor: Cursor<'_>) -> Parse
     Topology::over(name, &edges).map_err(|error| rule(cursor, error.to_string()))
 }
 
-/// The id of an agent of the scenario; nothing if it has none.
-fn end_of_edge(agents: &BTreeMap<&str, Option<&Id>>, cursor: Cursor<'_>) -> Parsed<Option<Id>> {
+/// The id of an agent of the scenario; nothing if it has none. `shown`: what is wrong with it is compared with all there are.
+fn end_of_edge(agents: &BTreeMap<&str, Option<&Id>>, cursor: Cursor<'_>, shown: bool) -> Parsed<Option<Id>> {
     let name = cursor.string()?;
-    match agents.get(name) {
-        Some(id) => Ok(id.cloned()),
-        None => Err(fault(
-            cursor,
-            Problem::UnknownName {
-                what: "agent",
-                name: name.to_owned(),
-                nearest: meant(name, agents.keys().copied()).map(str::to_owned),
-                known: agents.keys().map(|name| (*name).to_owned()).collect(),
-            },
-        )),
+    if let Some(id) = agents.get(name) {
+        return Ok(id.cloned());
     }
+    let known: Vec<&str> = if shown { agents.keys().copied().collect() } else { Vec::new() };
+    Err(fault(
+        cursor,
+        Problem::UnknownName {
+            what: "agent",
+            name: name.to_owned(),
+            nearest: meant(name, known.iter().copied()).map(str::to_owned),
+            known: known.into_iter().map(str::to_owned).collect(),
+        },
+    ))
 }
 
 /// Fleet and tenant default to the only one the agents name.

@@ -2,7 +2,7 @@
 //! that nothing else names, a missing fleet or capability. It is said to whoever wrote the file, who may see all of it; it is no
 //! part of what an agent is told.
 
-use std::collections::BTreeSet;
+use std::{cell::OnceCell, collections::BTreeSet};
 
 use fak_abi::{
     Act as Verb, Locale,
@@ -16,6 +16,7 @@ use crate::{
     },
     model::{AgentSpec, Scenario},
     report::StepReport,
+    words::COMPARED,
 };
 
 /// The checks that ask whether two principals share a fleet or a tenant.
@@ -36,9 +37,45 @@ const SHARED: [&str; 14] = [
     "sharedtask/domain",
 ];
 
+/// What is looked for is bounded: a look may read the whole scenario, and a hint compares a name with all others (§8).
+#[derive(Default)]
+pub(super) struct Looks {
+    looks: usize,
+    hints: usize,
+    /// The rule of its own policy that can never decide, once somebody asked.
+    idle: OnceCell<Option<String>>,
+}
+
+/// So many steps of a run are looked at.
+const LOOKS: usize = 200;
+/// So many are told of.
+const HINTS: usize = 20;
+
 impl Scenario {
     /// What its author should look at, of a step that was answered so. `empty`: nothing was there; `own`: under its own policy.
-    pub(super) fn advice(&self, step: &Step, done: &StepReport, empty: bool, own: bool) -> Option<String> {
+    pub(super) fn advice(
+        &self,
+        step: &Step,
+        done: &StepReport,
+        (empty, own): (bool, bool),
+        looks: &mut Looks,
+    ) -> Option<String> {
+        if looks.looks >= LOOKS || looks.hints >= HINTS {
+            return None;
+        }
+        looks.looks += 1;
+        let hint = self.hint(step, done, empty, own.then_some(&looks.idle));
+        looks.hints += usize::from(hint.is_some());
+        hint
+    }
+
+    fn hint(
+        &self,
+        step: &Step,
+        done: &StepReport,
+        empty: bool,
+        idle: Option<&OnceCell<Option<String>>>,
+    ) -> Option<String> {
         let site = done.site.as_deref().unwrap_or_default();
         self.missing_domain(step, site)
             .or_else(|| self.apart(step, site))
@@ -46,11 +83,11 @@ impl Scenario {
             .or_else(|| self.unknown_session(step))
             .or_else(|| self.unknown_name(step, site))
             .or_else(|| if empty { self.nothing_there(step) } else { None })
-            .or_else(|| if own { self.idle_rule(step, done) } else { None })
+            .or_else(|| self.idle_rule(step, done, idle?))
     }
 
     /// A rule of the policy that can never decide, where a policy was asked.
-    fn idle_rule(&self, step: &Step, done: &StepReport) -> Option<String> {
+    fn idle_rule(&self, step: &Step, done: &StepReport, idle: &OnceCell<Option<String>>) -> Option<String> {
         if done.rung.is_none() || matches!(step.by, Actor::Host) {
             return None;
         }
@@ -61,7 +98,7 @@ impl Scenario {
                 .map(|found| format!("{} of the policy (line {}) {}", found.rule, found.line, found.text));
             found.into_iter().next()
         };
-        self.setup.idle_rules.first().cloned().or_else(lint)
+        idle.get_or_init(|| self.setup.idle_rule.clone().or_else(lint)).clone()
     }
 
     fn agent(&self, name: &str) -> Option<&AgentSpec> {
@@ -381,7 +418,7 @@ fn near(name: &str, known: impl Iterator<Item = String>) -> Option<String> {
 /// The same of channels: the nearest of the same locale first.
 fn near_channel<'a>(at: &Address, known: impl Iterator<Item = &'a Address>) -> Option<String> {
     const SHOWN: usize = 5;
-    let mut known: Vec<&Address> = known.filter(|other| *other != at).collect();
+    let mut known: Vec<&Address> = known.filter(|other| *other != at).take(COMPARED).collect();
     let near =
         nearest(&at.id, known.iter().filter(|other| other.locale == at.locale).map(|other| &*other.id));
     if let Some(near) = near {

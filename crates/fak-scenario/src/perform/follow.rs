@@ -58,7 +58,8 @@ pub(super) fn mark(steps: &[Step], reports: &mut [StepReport]) {
             }
         }
     }
-    let mut failed: Vec<(usize, Option<usize>)> = Vec::new();
+    // The first that failed, and the first at each place.
+    let (mut first, mut first_at) = (None, BTreeMap::new());
     for (report, names) in reports.iter_mut().zip(&places) {
         if report.mismatches.is_empty() {
             continue;
@@ -68,8 +69,10 @@ pub(super) fn mark(steps: &[Step], reports: &mut [StepReport]) {
             together.lead(number)
         });
         let sums_up = matches!(report.act, "audit" | "stats" | "held" | "who");
-        let first = failed.iter().find(|(_, other)| sums_up || (place.is_some() && *other == place));
-        report.follows = first.map(|(number, _)| *number);
-        failed.push((report.number, place));
+        report.follows = if sums_up { first } else { place.and_then(|place| first_at.get(&place).copied()) };
+        first.get_or_insert(report.number);
+        if let Some(place) = place {
+            first_at.entry(place).or_insert(report.number);
+        }
     }
 }

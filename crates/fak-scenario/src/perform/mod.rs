@@ -19,7 +19,7 @@ use std::path::PathBuf;
 
 use fak_adjudicate::Policy;
 
-use self::{done::Done, world::World};
+use self::{advice::Looks, done::Done, world::World};
 use crate::{
     act::{Act, Actor, Step},
     checks::answers,
@@ -99,6 +99,7 @@ impl Scenario {
     pub fn perform(&self, how: &Performance) -> Result<Report, ScenarioError> {
         let mut world = World::new(self, how)?;
         let mut steps = Vec::with_capacity(self.steps.len());
+        let mut looks = Looks::default();
         for step in &self.steps {
             let wanted = match how.explain {
                 Explaining::Nothing => false,
@@ -108,7 +109,7 @@ impl Scenario {
             let explanation = wanted.then(|| world.explained(step)).flatten();
             let (mut report, empty) = world.step(step, explanation);
             if wanted || !report.mismatches.is_empty() {
-                report.hint = self.advice(step, &report, empty, how.policy.is_none());
+                report.hint = self.advice(step, &report, (empty, how.policy.is_none()), &mut looks);
             }
             steps.push(report);
             world.drain()?;

@@ -486,3 +486,29 @@ fn no_error_quotes_a_body() {
         assert!(!error.contains(SECRET), "{error}");
     }
 }
+
+/// §8: however many names there are, and however many of them stand for nothing, what is said takes no time that grows with their
+/// product.
+#[test]
+fn many_unknown_names_among_many_are_not_all_compared() {
+    let name = |kind: char, n: usize| format!("{kind}{n:039}");
+    let agents: Vec<_> = (0..3000)
+        .map(|n| format!("\"{}\": {{\"fleet\": \"f\", \"caps\": [\"a2a.recv\"]}}", name('a', n * 7919)))
+        .collect();
+    let agents = agents.join(",\n");
+    let steps = |step: &dyn Fn(usize) -> String| (0..3000).map(step).collect::<Vec<_>>().join(",\n");
+    let unknown = steps(&|n| format!("{{\"do\": \"who\", \"by\": \"{}\"}}", name('b', n * 104_729)));
+    let Err(ScenarioError::Several { errors, more }) = scenario(&agents, &unknown) else { panic!("read") };
+    assert_eq!((errors.len(), more), (20, 2980));
+
+    let by = name('a', 0);
+    let empty = steps(&|n| {
+        format!(
+            "{{\"do\": \"recv\", \"by\": \"{by}\", \"at\": \"in_kernel:{}\", \"expect\": {{\"verdict\": \"allow\"}}}}",
+            name('c', n)
+        )
+    });
+    let report = performed(&agents, &empty);
+    assert_eq!(report.steps.iter().filter(|step| !step.mismatches.is_empty()).count(), 3000);
+    assert!(report.steps.iter().filter(|step| step.hint.is_some()).count() <= 20);
+}
