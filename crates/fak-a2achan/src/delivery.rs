@@ -1,5 +1,7 @@
 //! What a receive answers (§4.4, §4.11).
 
+use std::fmt;
+
 use fak_abi::Verdict;
 
 use crate::message::{HeldNotice, Message};
@@ -27,8 +29,7 @@ use crate::message::{HeldNotice, Message};
 /// bus.endpoint(&alpha).send(&work, &order);
 /// match inbox.try_recv(&work) {
 ///     Delivery::Message(message) => assert_eq!(message.body().digest(), order.digest()),
-///     Delivery::Refuse(verdict) => return Err(verdict.to_string().into()),
-///     other => return Err(format!("{other:?}").into()),
+///     other => return Err(other.to_string().into()),
 /// }
 /// # Ok(())
 /// # }
@@ -73,6 +74,20 @@ impl<M> Delivery<M> {
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         matches!(self, Self::Empty)
+    }
+}
+
+impl<M> fmt::Display for Delivery<M> {
+    /// One line for a person: a refusal as its verdict says it, anything else by a word. Never the
+    /// text of a message.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Message(_) => f.write_str("message"),
+            Self::Empty => f.write_str("empty"),
+            Self::Hold(notice) => notice.verdict.fmt(f),
+            Self::Refuse(verdict) => verdict.fmt(f),
+            Self::End(end) => f.write_str(end.name()),
+        }
     }
 }
 

@@ -55,7 +55,9 @@ pub struct RequestOptions<'a> {
 }
 
 impl Endpoint {
-    /// Sends a request (§4.7): a send with a private inbox for its answer.
+    /// Sends a request (§4.7): a send with a private inbox for its answer. Sending needs `a2a.send`,
+    /// taking the answer `a2a.recv`; so does whoever answers, the other way round. See [`PendingReply`]
+    /// for both sides of one.
     pub fn request(
         &self,
         key: &ChannelKey,

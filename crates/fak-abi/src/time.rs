@@ -9,7 +9,8 @@ use std::time::Duration;
 
 use thiserror::Error;
 
-/// An instant: microseconds since 1970-01-01T00:00:00Z, written as RFC 3339.
+/// An instant: microseconds since 1970-01-01T00:00:00Z, written as RFC 3339. What time it is now is a
+/// [`Clock`]'s to say, which a host chooses: `fak_adjudicate::SystemClock.now()`, say.
 ///
 /// ```
 /// use fak_abi::Timestamp;

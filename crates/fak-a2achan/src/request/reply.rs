@@ -13,8 +13,9 @@ use crate::send::refusal;
 use crate::sites;
 
 impl Endpoint {
-    /// Answers a request that this agent received (§4.7): once, adjudicated like any send. An answer
-    /// that comes when nobody waits any more becomes a dead letter.
+    /// Answers a request that this agent received (§4.7): once, adjudicated like any send, for which it
+    /// needs `a2a.send`. An answer that comes when nobody waits any more becomes a dead letter. The body
+    /// has to reach the requester: widen it to a fleet or tenant that both are of.
     pub fn reply(&self, request: &Message, body: &Ref) -> Verdict {
         let answer = request.entry().extra.as_ref().and_then(|extra| extra.answer.as_ref());
         let slot = answer.map(|Return(slot)| slot);

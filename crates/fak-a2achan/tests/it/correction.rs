@@ -350,3 +350,97 @@ fn wrong_envelopes_are_typed_errors() {
         assert!(error.contains(part), "{error}");
     }
 }
+
+/// §4.9: up to the ceiling and no further; a request may lower it, to the byte.
+#[test]
+fn the_ceiling_of_a_correction_is_met_exactly() {
+    let Pair { lead, worker, .. } = pair();
+    for (seq, (length, max_bytes, fits)) in
+        [(1_024, None, true), (1_025, None, false), (16, Some(16), true), (17, Some(16), false)]
+            .into_iter()
+            .enumerate()
+    {
+        let status = status(i64::try_from(seq).unwrap() + 1);
+        allowed(&worker.post_status(&status).verdict);
+        let asked = CorrectionRequest { max_bytes, ..request(&status, &"x".repeat(length)) };
+        let verdict = lead.correct(&asked).verdict;
+        if fits {
+            allowed(&verdict);
+        } else {
+            denied(&verdict, Reason::Oversize, "a2achan/correction-oversize");
+        }
+    }
+}
+
+/// §4.9: what these acts make is shared with the fleet that both sides are of, else with their tenant.
+#[test]
+fn a_correction_is_shared_as_far_as_both_sides_are() {
+    let world = World::new();
+    let spec = |name: &str, fleet: &str, tenant: &str| {
+        world.spec(PrincipalSpec::agent(id(name)).fleet(id(fleet)).tenant(id(tenant)).caps(caps()))
+    };
+    let lead = spec("lead", "f1", "t1");
+    for (seq, (fleet, tenant, scope)) in [
+        ("f1", "t2", Some("fleet")),
+        ("f2", "t1", Some("tenant")),
+        ("f1", "t1", Some("fleet")),
+        ("f2", "t2", None),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let worker = spec("worker", fleet, tenant);
+        let status = status(i64::try_from(seq).unwrap() + 1);
+        allowed(&worker.post_status(&status).verdict);
+        let verdict = lead.correct(&request(&status, "stop")).verdict;
+        match scope {
+            Some(scope) => {
+                allowed(&verdict);
+                let got = received(worker.try_receive_correction());
+                assert_eq!(got.message.body().scope().name(), scope);
+                assert_eq!(got.message.to().to_string(), "in_kernel:\"correction:worker\"");
+            }
+            None => denied(&verdict, Reason::TrustViolation, "a2achan/correction-apart"),
+        }
+        world.kernel.detach(&id("worker")).unwrap();
+        // Nothing is left of whoever is gone: its last status cannot be cited.
+        let verdict = lead.correct(&request(&status, "again")).verdict;
+        denied(&verdict, Reason::Unwitnessed, "a2achan/correction-unwitnessed");
+    }
+}
+
+/// §3.2, §4.9: a receipt that a rung refuses is none: the correction can be received yet.
+#[test]
+fn a_refused_receipt_does_not_use_a_correction_up() {
+    let meter = Arc::new(Meter { limit: 1, ..Meter::default() });
+    let world = World::with(fak_a2achan::BusConfig::default(), |b| {
+        b.rung(fak_adjudicate::Rank(0), Arc::clone(&meter) as _)
+    });
+    meter.counts.lock().insert("a2a.receive_correction".to_owned(), 1);
+    let (lead, worker) = (world.agent("lead"), world.agent("worker"));
+    allowed(&worker.post_status(&status(1)).verdict);
+    meter.counts.lock().insert("a2a.correct".to_owned(), 0);
+    allowed(&lead.correct(&request(&status(1), "stop")).verdict);
+    unfit(worker.try_receive_correction(), Reason::RateLimited, "meter");
+    meter.counts.lock().insert("a2a.receive_correction".to_owned(), 0);
+    assert_eq!(received(worker.try_receive_correction()).correction.message, "stop");
+    assert!(world.bus.stats().is_conserved());
+}
+
+/// §4.9: what became of a correction can be observed after others of other tasks.
+#[test]
+fn corrections_of_several_tasks_are_told_apart() {
+    let Pair { lead, worker, .. } = pair();
+    let mut ids = Vec::new();
+    for (seq, task) in ["t1", "t2", "t3"].into_iter().enumerate() {
+        let status = WorkerStatus { task_id: task.to_owned(), ..status(i64::try_from(seq).unwrap() + 1) };
+        allowed(&worker.post_status(&status).verdict);
+        allowed(&lead.correct(&request(&status, task)).verdict);
+        let got = received(worker.try_receive_correction());
+        allowed(&worker.ack(&ack_of(&got.correction)).verdict);
+        ids.push(got.correction.correction_id);
+    }
+    for id in ids {
+        allowed(&lead.observe(&id).verdict);
+    }
+}

@@ -25,7 +25,7 @@ impl Adjudicator for Listens {
         "listens"
     }
     fn judge(&self, call: &ToolCall<'_>, _: &Desk<'_>) -> Opinion {
-        if let Some(act @ (Act::Recv | Act::RecvLeased)) = call.tool().act() {
+        if let Some(act @ (Act::Recv | Act::RecvLeased | Act::ReceiveCorrection)) = call.tool().act() {
             let rider = if call.has_rider() { " with a rider" } else { "" };
             self.0.lock().push(format!("{} {}{rider}", act.name(), call.target()));
         }
@@ -61,6 +61,10 @@ fn a_leased_receive_is_folded_as_what_it_is() {
     said("a2a.recv_leased in_kernel:\"news\"");
     Hand::new(news.recv_leased(None, Some(&rider))).pending();
     said("a2a.recv_leased in_kernel:\"news\" with a rider");
+    assert!(matches!(bravo.try_receive_correction(), Delivery::Empty));
+    said("a2a.receive_correction in_kernel:\"correction:bravo\"");
+    Hand::new(bravo.receive_correction()).pending();
+    said("a2a.receive_correction in_kernel:\"correction:bravo\"");
 }
 
 #[test]

@@ -80,7 +80,25 @@ pub struct AuditLog<S> {
 impl<S: AuditSink> AuditLog<S> {
     /// Opens a log: reads what is there, cuts off a torn last line, and goes on after it. `existing`
     /// must read what `sink` holds, which is empty for a new log; `at` is the time of the entry that
-    /// reports a repair. Linear in the log.
+    /// reports a repair: now, as `SystemClock.now()` or the kernel's own clock says. Linear in the log.
+    ///
+    /// A log in a file is opened twice, once to read what is there and once to append:
+    ///
+    /// ```
+    /// use fak_abi::Clock as _;
+    /// use fak_adjudicate::{AuditLog, AuditOptions, Kernel, SystemClock};
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let path = std::env::temp_dir().join(format!("fak-doc-{}.jsonl", std::process::id()));
+    /// let sink = std::fs::OpenOptions::new().create(true).read(true).append(true).open(&path)?;
+    /// let existing = std::io::BufReader::new(std::fs::File::open(&path)?);
+    /// let (audit, mut log, _) = AuditLog::open(existing, sink, SystemClock.now(), AuditOptions::default())?;
+    /// let kernel = Kernel::builder().audit(std::sync::Arc::new(audit)).build()?;
+    /// log.drain()?;
+    /// # drop(kernel);
+    /// # std::fs::remove_file(path)?;
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// # Errors
     /// [`AuditError::Line`] if the log does not verify: nothing is appended to such a log.

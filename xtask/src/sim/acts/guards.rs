@@ -65,8 +65,16 @@ impl Sim {
         let Some(who) = self.model.subs.get(at).map(|sub| sub.who) else { return Ok(()) };
         let product = subscription.try_recv_leased(Some(Duration::from_micros(time)));
         let (model, missed) = self.model.pull(at, false, Some(time));
-        self.leased(who, product, missed, &model)
-            .map_err(|fault| Fault::new(format!("{fault} (a copy under a guard)")))
+        let told = |fault| Fault::new(format!("{fault} (a copy under a guard)"));
+        self.leased(who, product, missed, &model).map_err(told)?;
+        if missed > 0 && self.model.setup.urged {
+            // What was told once is not told again.
+            let newest = self.real.guards.len() - 1;
+            self.real.guards.get_mut(newest).into_iter().for_each(|guard| drop(guard.take()));
+            self.model.drop_guard(newest);
+            return self.pull_at(at);
+        }
+        Ok(())
     }
 
     pub(super) fn lease_answer(&mut self, request: u8, time: u8) -> Step {

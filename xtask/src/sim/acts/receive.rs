@@ -312,7 +312,10 @@ impl Sim {
     }
 
     pub(super) fn pull(&mut self, sub: u8) -> Step {
-        let at = self.sub_at(sub);
+        self.pull_at(self.sub_at(sub))
+    }
+
+    pub(super) fn pull_at(&mut self, at: usize) -> Step {
         let Some(subscription) = self.real.subs.get_mut(at).and_then(Option::as_mut) else { return Ok(()) };
         let Some(who) = self.model.subs.get(at).map(|sub| sub.who) else { return Ok(()) };
         let product = subscription.try_recv();
