@@ -11,6 +11,7 @@ mod fold;
 mod kernel_audit;
 mod layers;
 mod marker;
+mod patterns;
 mod policy;
 mod policy_reference;
 mod pool;
