@@ -3,6 +3,7 @@
 
 mod body_text;
 mod channel;
+mod envelope;
 mod expect;
 mod faults;
 mod kernel;

@@ -4,10 +4,7 @@
 
 use std::{cell::OnceCell, collections::BTreeSet};
 
-use fak_abi::{
-    Act as Verb, Locale,
-    json::{Document, Limits, Value, nearest},
-};
+use fak_abi::{Act as Verb, Locale, json::nearest};
 
 use crate::{
     act::{
@@ -234,11 +231,7 @@ impl Scenario {
                 _ => {}
             }
         }
-        let ids = records.into_iter().filter_map(|record| {
-            let document = Document::parse(record.text.as_bytes(), &Limits::default()).ok()?;
-            Some(document.root().value().member("task_id").and_then(Value::as_str)?.to_owned())
-        });
-        Some(ids.collect())
+        Some(records.into_iter().filter_map(RawJson::task_id).collect())
     }
 
     /// Nothing was there: because it went elsewhere, or later.

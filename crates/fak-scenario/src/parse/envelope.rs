@@ -1,0 +1,113 @@
+//! What a record or a patch in a scenario lacks, all at once: its own crate reads it, and stops at the first.
+
+use fak_abi::json::{Cursor, Value};
+use fak_sharedtask::{Envelope as _, Patch, Record};
+
+use super::{Faults, Parsed, rule};
+use crate::words::meant;
+
+/// The members that an object cannot be without, and how each may be written.
+pub(super) type Needed = &'static [(&'static str, &'static str)];
+
+const WHO: &str = "{\"kind\": \"agent\", \"id\": \"…\"}";
+const TEXT: &str = "\"…\"";
+const TIME: &str = "\"2026-01-01T00:00:00Z\"";
+const BODY: &str = "{\"text\": \"…\"}";
+
+/// Of a record (§5.1), but its `rev`, which the store computes.
+pub(super) const RECORD: Needed = &[
+    ("schema", Record::SCHEMA),
+    ("task_id", "\"task_…\""),
+    ("state", "\"working\""),
+    ("title", TEXT),
+    ("body_ref", BODY),
+    ("artifacts", "[]"),
+    ("notes", "[]"),
+    ("open_decisions", "[]"),
+    ("updated_by", WHO),
+    ("updated_at", TIME),
+];
+/// Of a patch (§5.3).
+pub(super) const PATCH: Needed = &[
+    ("schema", Patch::SCHEMA),
+    ("task_id", "\"task_…\""),
+    ("base_rev", "\"@current\""),
+    ("actor", WHO),
+    ("scope", "\"fleet\""),
+    ("durability", "\"session\""),
+    ("ops", "[…]"),
+    ("message", TEXT),
+];
+const ACTOR: Needed = &[("kind", "\"agent\""), ("id", TEXT)];
+const OP: Needed = &[("op", "\"append\""), ("path", "\"/notes\"")];
+const NOTE: Needed =
+    &[("note_id", TEXT), ("kind", "\"comment\""), ("body_ref", BODY), ("author", WHO), ("created_at", TIME)];
+const ARTIFACT: Needed = &[
+    ("artifact_id", TEXT),
+    ("ref", "\"sha256:…\""),
+    ("media_type", "\"text/plain\""),
+    ("taint", "\"tainted\""),
+    ("scope", "\"fleet\""),
+    ("store", "\"local\""),
+];
+const DECISION: Needed = &[("decision_id", TEXT), ("state", "\"open\""), ("reason", TEXT)];
+
+/// Refuses an envelope that lacks members, or in which an actor, op, note, artifact or decision does; each with its place.
+pub(super) fn whole(cursor: Cursor<'_>, needed: Needed) -> Parsed<()> {
+    let mut faults = Faults::default();
+    lacks(&mut faults, cursor, needed);
+    for (name, at) in cursor.entries()? {
+        match name {
+            "actor" | "updated_by" => lacks(&mut faults, at, ACTOR),
+            "ops" => each(&mut faults, at, OP),
+            "notes" => each(&mut faults, at, NOTE),
+            "artifacts" => each(&mut faults, at, ARTIFACT),
+            "open_decisions" => each(&mut faults, at, DECISION),
+            _ => {}
+        }
+    }
+    faults.settle(Some(()))
+}
+
+fn each(faults: &mut Faults, list: Cursor<'_>, needed: Needed) {
+    for element in list.array().into_iter().flatten() {
+        lacks(faults, element, needed);
+        let Ok(entries) = element.entries() else { continue };
+        let path = element.value().member("path").and_then(Value::as_str);
+        for (name, at) in entries {
+            match (name, path) {
+                ("author", _) => lacks(faults, at, ACTOR),
+                ("value", Some("/notes")) => lacks(faults, at, NOTE),
+                ("value", Some("/artifacts")) => lacks(faults, at, ARTIFACT),
+                ("value", Some("/open_decisions")) => lacks(faults, at, DECISION),
+                _ => {}
+            }
+        }
+    }
+}
+
+/// One object; what is none is for its own reader.
+fn lacks(faults: &mut Faults, cursor: Cursor<'_>, needed: Needed) {
+    let Some(members) = cursor.value().as_object() else { return };
+    let strange = || {
+        let names = members.iter().map(|member| &*member.name);
+        names.filter(|name| needed.iter().all(|(known, _)| known != name))
+    };
+    let missing: Vec<String> = needed
+        .iter()
+        .filter(|(name, _)| cursor.value().member(name).is_none())
+        .map(|(name, example)| {
+            let quoted = example.starts_with(['"', '{', '[']);
+            let written = if quoted { (*example).to_owned() } else { format!("\"{example}\"") };
+            let near = strange().find(|given| meant(given, [*name]).is_some());
+            let near = near.map_or_else(String::new, |near| format!(" (is {near:?} meant to be it?)"));
+            format!("\"{name}\": {written}{near}")
+        })
+        .collect();
+    let what = match missing.as_slice() {
+        [] => return,
+        [_] => "missing member",
+        _ => "missing members",
+    };
+    faults.keep::<()>(cursor, Err(rule(cursor, format!("{what} {}", missing.join(", ")))));
+}
