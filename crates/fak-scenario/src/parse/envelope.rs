@@ -48,9 +48,18 @@ const ARTIFACT: Needed = &[
     ("media_type", "\"text/plain\""),
     ("taint", "\"tainted\""),
     ("scope", "\"fleet\""),
-    ("store", "\"local\""),
+    ("store", "\"local-cas\""),
 ];
 const DECISION: Needed = &[("decision_id", TEXT), ("state", "\"open\""), ("reason", TEXT)];
+
+/// The members of what an act is told as `record` or `patch`, and how each may be written.
+pub(crate) fn of_act(act: &str) -> Needed {
+    match act {
+        "create" => RECORD,
+        "patch" => PATCH,
+        _ => &[],
+    }
+}
 
 /// Refuses an envelope that lacks members, or in which an actor, op, note, artifact or decision does; each with its place.
 pub(super) fn whole(cursor: Cursor<'_>, needed: Needed) -> Parsed<()> {
