@@ -240,12 +240,12 @@ fn step_number(text: &str) -> Result<usize, String> {
 
 /// A reason, in any case.
 fn reason(text: &str) -> Result<Reason, String> {
-    word("reason", text, &Reason::ALL, Reason::name)
+    word("reason", text, Reason::ALL, Reason::name)
 }
 
 /// A verdict, in any case.
 fn verdict(text: &str) -> Result<VerdictKind, String> {
-    word("verdict", text, &VerdictKind::ALL, VerdictKind::name)
+    word("verdict", text, VerdictKind::ALL, VerdictKind::name)
 }
 
 /// One of a few words, with the one that is meant where it is none.

@@ -100,7 +100,7 @@ fn next(scenario: &Scenario, report: &Report) -> Result<Option<String>, Failure>
     if let Some(outcome) = step.reason.as_deref().and_then(merge::find) {
         let reason = outcome.reason;
         return Ok(Some(format!(
-            "every rung permitted that act, and the merge did not accept it: what that means: fak explain {reason}"
+            "every rung permitted that act, and the merge did not accept it; what that means: fak explain {reason}"
         )));
     }
     // Performed again, and logged nowhere.

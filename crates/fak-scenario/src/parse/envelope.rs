@@ -1,7 +1,6 @@
 //! What a record or a patch in a scenario lacks, all at once: its own crate reads it, and stops at the first.
 
 use fak_abi::json::{Cursor, Value};
-use fak_sharedtask::{Envelope as _, Patch, Record};
 
 use super::{Faults, Parsed, rule};
 use crate::words::meant;
@@ -16,7 +15,7 @@ const BODY: &str = "{\"text\": \"…\"}";
 
 /// Of a record (§5.1), but its `rev`, which the store computes.
 pub(super) const RECORD: Needed = &[
-    ("schema", Record::SCHEMA),
+    ("schema", "\"fak.shared-task.v1\""),
     ("task_id", "\"task_…\""),
     ("state", "\"working\""),
     ("title", TEXT),
@@ -29,7 +28,7 @@ pub(super) const RECORD: Needed = &[
 ];
 /// Of a patch (§5.3).
 pub(super) const PATCH: Needed = &[
-    ("schema", Patch::SCHEMA),
+    ("schema", "\"fak.shared-patch.v1\""),
     ("task_id", "\"task_…\""),
     ("base_rev", "\"@current\""),
     ("actor", WHO),
@@ -106,11 +105,9 @@ fn lacks(faults: &mut Faults, cursor: Cursor<'_>, needed: Needed) {
         .iter()
         .filter(|(name, _)| cursor.value().member(name).is_none())
         .map(|(name, example)| {
-            let quoted = example.starts_with(['"', '{', '[']);
-            let written = if quoted { (*example).to_owned() } else { format!("\"{example}\"") };
             let near = strange().find(|given| meant(given, [*name]).is_some());
             let near = near.map_or_else(String::new, |near| format!(" (is {near:?} meant to be it?)"));
-            format!("\"{name}\": {written}{near}")
+            format!("\"{name}\": {example}{near}")
         })
         .collect();
     let what = match missing.as_slice() {
@@ -119,4 +116,22 @@ fn lacks(faults: &mut Faults, cursor: Cursor<'_>, needed: Needed) {
         _ => "missing members",
     };
     faults.keep::<()>(cursor, Err(rule(cursor, format!("{what} {}", missing.join(", ")))));
+}
+
+#[cfg(test)]
+mod tests {
+    use fak_sharedtask::{Envelope as _, LOCAL_STORE, Patch, Record};
+
+    use super::*;
+
+    /// What is told to be written is what is read.
+    #[test]
+    fn the_examples_are_those_of_the_envelopes() {
+        let of = |needed: Needed, member| {
+            needed.iter().find(|(name, _)| *name == member).map(|(_, text)| text.trim_matches('"'))
+        };
+        assert_eq!(of(RECORD, "schema"), Some(Record::SCHEMA));
+        assert_eq!(of(PATCH, "schema"), Some(Patch::SCHEMA));
+        assert_eq!(of(ARTIFACT, "store"), Some(LOCAL_STORE));
+    }
 }
