@@ -7,6 +7,7 @@ use std::{path::PathBuf, str::FromStr};
 use clap::{Args, Parser, Subcommand};
 use clap_complete::Shell;
 use fak_abi::{Digest, Id, Reason, Timestamp, VerdictKind};
+use fak_scenario::meant;
 
 use self::help::{
     AUDIT_SHOW, AUDIT_VERIFY, COMPLETIONS, DEMO, EXITS, EXPLAIN, JOURNAL_LOAD, JOURNAL_SHOW, JOURNAL_VERIFY,
@@ -151,7 +152,7 @@ pub(crate) struct ExplainArgs {
     #[arg(long, conflicts_with = "what")]
     pub(crate) checks: bool,
     /// Only this step of the scenario, counted from 1.
-    #[arg(long, value_name = "N", requires = "what")]
+    #[arg(long, value_name = "N", requires = "what", value_parser = step_number)]
     pub(crate) step: Option<usize>,
     /// Explain under this policy instead of the scenario's own; TOML, or JSON if its name ends in .json.
     #[arg(long, value_name = "FILE", requires = "what")]
@@ -219,10 +220,10 @@ pub(crate) struct AuditShowArgs {
     #[arg(long, value_name = "ID")]
     pub(crate) agent: Option<String>,
     /// Only acts with this verdict, such as deny.
-    #[arg(long)]
+    #[arg(long, value_parser = verdict)]
     pub(crate) verdict: Option<VerdictKind>,
     /// Only refusals for this reason.
-    #[arg(long)]
+    #[arg(long, value_parser = reason)]
     pub(crate) reason: Option<Reason>,
     /// Only entries from this time on, RFC 3339.
     #[arg(long, value_name = "TIME")]
@@ -230,6 +231,33 @@ pub(crate) struct AuditShowArgs {
     /// Only entries before this time, RFC 3339.
     #[arg(long, value_name = "TIME")]
     pub(crate) until: Option<Timestamp>,
+}
+
+/// A step's number; how many there are is known once the scenario is read.
+fn step_number(text: &str) -> Result<usize, String> {
+    text.parse().map_err(|_| "expected a step's number, 1 to as many as there are".to_owned())
+}
+
+/// A reason, in any case.
+fn reason(text: &str) -> Result<Reason, String> {
+    word("reason", text, Reason::ALL, Reason::name)
+}
+
+/// A verdict, in any case.
+fn verdict(text: &str) -> Result<VerdictKind, String> {
+    word("verdict", text, VerdictKind::ALL, VerdictKind::name)
+}
+
+/// One of a few words, with the one that is meant where it is none.
+fn word<T: Copy>(what: &str, text: &str, all: &[T], name: fn(T) -> &'static str) -> Result<T, String> {
+    if let Some(known) = all.iter().copied().find(|known| name(*known).eq_ignore_ascii_case(text)) {
+        return Ok(known);
+    }
+    let names = || all.iter().copied().map(name);
+    Err(match meant(text, names()) {
+        Some(near) => format!("unknown {what}, did you mean \"{near}\"?"),
+        None => format!("unknown {what}, expected one of {}", names().collect::<Vec<_>>().join(", ")),
+    })
 }
 
 #[derive(Debug, Args)]

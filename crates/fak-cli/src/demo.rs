@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use fak_abi::{Capability, PrincipalSpec};
 use fak_scenario::{Performance, Reach, Report, RunReport, Scenario, Summary};
 
 use crate::{failure::Failure, output::Output};
@@ -35,9 +36,23 @@ pub(crate) fn demo(output: &mut Output) -> Result<u8, Failure> {
     if output.json() {
         output.text(RunReport::new(summary, &[report], &[]).to_json())?;
     } else {
+        output.text("Who is there:")?;
+        for principal in scenario.principals() {
+            output.text(introduced(principal))?;
+        }
         tell(&report, output)?;
     }
     Ok(summary.exit_status())
+}
+
+/// Who somebody is, of which fleet, and what it may do, in a line.
+fn introduced(principal: &PrincipalSpec) -> String {
+    let of = match &principal.fleet {
+        Some(fleet) => format!("fleet {fleet}"),
+        None => "no fleet".to_owned(),
+    };
+    let caps: Vec<&str> = principal.caps.iter().map(Capability::name).collect();
+    format!("  {:<10} {of}, {}", principal.id.as_str(), caps.join(", "))
 }
 
 /// The acts under the title of their leg, and at the end the tallies of the bus.

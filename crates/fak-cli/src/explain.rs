@@ -13,7 +13,7 @@ use crate::{
     output::Output,
     policy,
     run::reach,
-    word,
+    word::{self, Word},
 };
 
 pub(crate) fn explain(args: &ExplainArgs, output: &mut Output) -> Result<u8, Failure> {
@@ -30,7 +30,7 @@ pub(crate) fn explain(args: &ExplainArgs, output: &mut Output) -> Result<u8, Fai
             return one_outcome(outcome, output);
         }
         if let Some(site) = check(what) {
-            return one_site(&site, output);
+            return one_site(&site, word::rung(what), output);
         }
         if let Some(word) = word::find(what) {
             return word.show(output);
@@ -135,16 +135,21 @@ fn one_outcome(outcome: &merge::Outcome, output: &mut Output) -> Result<u8, Fail
     Ok(0)
 }
 
-fn one_site(site: &SiteInfo, output: &mut Output) -> Result<u8, Failure> {
+/// A check, and the rung of the same name if there is one.
+fn one_site(site: &SiteInfo, rung: Option<Word>, output: &mut Output) -> Result<u8, Failure> {
     if output.json() {
-        output.json_of(&site_json(site))?;
+        let mut json = site_json(site);
+        if let (Some(rung), Some(json)) = (&rung, json.as_object_mut()) {
+            json.insert("rung".to_owned(), rung.to_json());
+        }
+        output.json_of(&json)?;
         return Ok(0);
     }
     output.text(format!(
         "{} ({})\n  refuses: {}\n  next:    {}",
         site.check, site.clause, site.refuses, site.next
     ))?;
-    Ok(0)
+    rung.map_or(Ok(0), |rung| rung.show(output))
 }
 
 /// Every rung's opinion of each act, at the moment before it is performed.

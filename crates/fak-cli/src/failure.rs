@@ -88,14 +88,16 @@ impl Failure {
     }
 }
 
-/// What is in the folder of a path and has nearly its name.
+/// What is in the folder of a path and has nearly its name, or its name with another ending.
 pub(crate) fn beside(path: &Path) -> Option<PathBuf> {
     let wanted = path.file_name()?.to_str()?;
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
     let entries = folder.unwrap_or(Path::new(".")).read_dir().ok()?;
     let names: Vec<String> =
         entries.flatten().filter_map(|entry| entry.file_name().into_string().ok()).collect();
-    let near = nearest(wanted, names.iter().map(String::as_str))?;
+    let stem = |name: &str| Path::new(name).file_stem().map(ToOwned::to_owned);
+    let near = nearest(wanted, names.iter().map(String::as_str))
+        .or_else(|| names.iter().map(String::as_str).find(|name| stem(name) == stem(wanted)))?;
     Some(folder.map_or_else(|| PathBuf::from(near), |folder| folder.join(near)))
 }
 

@@ -2,9 +2,17 @@
 
 use std::path::PathBuf;
 
-use fak_scenario::{Performance, Reach, Report, RunReport, Scenario, ScenarioError, Summary, find};
+use fak_scenario::{
+    Explaining, Performance, Reach, Report, RunReport, Scenario, ScenarioError, Summary, find,
+};
 
-use crate::{args::RunArgs, failure::Failure, output::Output};
+use crate::{
+    args::RunArgs,
+    failure::Failure,
+    kind::{Kind, mistaken},
+    merge,
+    output::Output,
+};
 
 /// What is performed, and what is shown of it.
 pub(crate) struct Run<'a> {
@@ -34,7 +42,7 @@ pub(crate) fn perform(run: &Run<'_>, output: &mut Output) -> Result<u8, Failure>
     let mut summary = Summary::default();
     let (mut reports, mut errors) = (Vec::new(), Vec::new());
     let mut paths = Vec::new();
-    let mut ask = None;
+    let (mut ask, mut failed) = (None, false);
     for path in run.paths {
         match find(path) {
             Ok(found) => paths.extend(found),
@@ -44,17 +52,29 @@ pub(crate) fn perform(run: &Run<'_>, output: &mut Output) -> Result<u8, Failure>
     let bar = output.progress(paths.len(), run.quiet);
     for path in paths {
         bar.set_message(path.display().to_string());
-        let performed = Scenario::load(&path, run.reach).and_then(|scenario| scenario.perform(&run.how));
+        let performed = Scenario::load(&path, run.reach).and_then(|scenario| {
+            let report = scenario.perform(&run.how)?;
+            Ok((scenario, report))
+        });
         match performed {
-            Ok(report) => {
+            Ok((scenario, report)) => {
                 summary.add(&report);
-                if let (None, Some(step)) = (&ask, report.first_failed()) {
-                    ask = Some(format!("fak explain {} --step {}", path.display(), step.number));
+                if run.next && !failed && !report.held() {
+                    failed = true;
+                    ask = next(&scenario, &report)?;
                 }
                 show(&report, run.quiet, output)?;
                 if output.json() {
                     reports.push(report);
                 }
+            }
+            // The log is of the whole run: without it nothing more is performed.
+            Err(ScenarioError::AuditFile { path, source }) if !output.json() => {
+                bar.finish_and_clear();
+                return Err(match mistaken(&path, Kind::AuditLog) {
+                    Some(mistaken) => Failure::file(&path, mistaken),
+                    None => Failure::Scenario(ScenarioError::AuditFile { path, source }),
+                });
             }
             Err(error) => {
                 unreadable(Failure::scenario(&path, error), &mut summary, &mut errors, output);
@@ -67,11 +87,31 @@ pub(crate) fn perform(run: &Run<'_>, output: &mut Output) -> Result<u8, Failure>
         output.text(RunReport::new(summary, &reports, &errors).to_json())?;
     } else {
         output.text(summary.to_string())?;
-        if let Some(ask) = ask.filter(|_| run.next) {
-            output.error(&format!("fak: to ask why that act was decided so: {ask}"));
+        if let Some(ask) = ask {
+            output.error(&format!("fak: {ask}"));
         }
     }
     Ok(summary.exit_status())
+}
+
+/// How to go on after a failed step: what explains it, if anything does.
+fn next(scenario: &Scenario, report: &Report) -> Result<Option<String>, Failure> {
+    let Some(step) = report.first_failed() else { return Ok(None) };
+    if let Some(outcome) = step.reason.as_deref().and_then(merge::find) {
+        let reason = outcome.reason;
+        return Ok(Some(format!(
+            "every rung permitted that act, and the merge did not accept it; what that means: fak explain {reason}"
+        )));
+    }
+    // Performed again, and logged nowhere.
+    let again = scenario.perform(&Performance::default().explain(Explaining::Step(step.number)))?;
+    let explained = again
+        .steps
+        .iter()
+        .any(|again| again.number == step.number && (again.explanation.is_some() || again.site.is_some()));
+    let file = report.file.as_str();
+    Ok(explained
+        .then(|| format!("to ask why that act was decided so: fak explain {file} --step {}", step.number)))
 }
 
 fn unreadable(

@@ -3,7 +3,7 @@
 
 use fak_abi::{Act, Capability};
 use fak_scenario::{RUNGS, acts};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::{failure::Failure, output::Output};
 
@@ -21,6 +21,49 @@ const VERDICTS: &[(&str, &str)] = &[
     ("needs_approval", "a merge: the patch is held until a human approves it"),
 ];
 
+/// Words of the labels and of who shares what: the clause, and what each means.
+const CONCEPTS: &[(&str, &str, &str)] = &[
+    (
+        "taint",
+        "§2.2",
+        "how far a body is to be believed: trusted, tainted or quarantined. A new body is tainted; what is made of several has the \
+         worst of theirs. Only ref.trust lowers it, from tainted to trusted, with a confirmed witness",
+    ),
+    (
+        "trusted",
+        "§2.2, §2.4",
+        "the best taint: a witness has confirmed the body, and its owner or a human has trusted it (ref.trust)",
+    ),
+    (
+        "tainted",
+        "§2.2",
+        "the taint of a body that nobody has confirmed, which every new one is: it may be sent, and is to be treated as data",
+    ),
+    (
+        "quarantined",
+        "§2.2, §2.4",
+        "the worst taint: the body flows to nobody and cannot be widened; forensics.read lists and reads what is held",
+    ),
+    (
+        "scope",
+        "§2.2, §2.4",
+        "who may read a body: agent (its owner alone, the default), fleet or tenant (whoever is of the owner's), and of records \
+         public. Its owner widens it, from agent to fleet or tenant (ref.widen)",
+    ),
+    (
+        "fleet",
+        "§2.3, §2.4",
+        "agents that work together. A principal has one or none; a body of scope fleet is read by those of its owner's fleet, \
+         whatever their tenant",
+    ),
+    (
+        "tenant",
+        "§2.3, §2.4",
+        "whom agents work for. A principal has one or none; a body of scope tenant is read by those of its owner's tenant, \
+         whatever their fleet: neither contains the other",
+    ),
+];
+
 /// A word, what kind it is, and what there is to say of it.
 pub(crate) struct Word {
     name: String,
@@ -31,7 +74,12 @@ pub(crate) struct Word {
 /// What a word is, in any case. An act of scenarios comes before a verdict of the same name.
 pub(crate) fn find(name: &str) -> Option<Word> {
     let is = |other: &str| other.eq_ignore_ascii_case(name);
-    act(&is).or_else(|| rung(&is)).or_else(|| capability(&is)).or_else(|| tool(&is)).or_else(|| verdict(&is))
+    act(&is)
+        .or_else(|| rung(name))
+        .or_else(|| capability(&is))
+        .or_else(|| tool(&is))
+        .or_else(|| concept(&is))
+        .or_else(|| verdict(&is))
 }
 
 /// Every word there is.
@@ -41,23 +89,32 @@ pub(crate) fn names() -> impl Iterator<Item = &'static str> + Clone {
         .chain(RUNGS.iter().map(|(name, _)| *name))
         .chain(Capability::ALL.iter().map(|cap| cap.name()))
         .chain(Act::ALL.iter().map(|act| act.tool()))
+        .chain(CONCEPTS.iter().map(|(name, ..)| *name))
         .chain(VERDICTS.iter().map(|(name, _)| *name))
 }
 
 fn act(is: &dyn Fn(&str) -> bool) -> Option<Word> {
     let act = acts().find(|act| is(act.name))?;
-    let lines = vec![
+    let mut lines = vec![
         (
             "members",
             if act.members.is_empty() { "none but \"do\"".to_owned() } else { act.members.join(", ") },
         ),
         ("expect", act.answers.join(", ")),
     ];
+    let argument = if act.name == "create" { "record" } else { "patch" };
+    let envelope: Vec<String> =
+        act.envelope.iter().map(|(name, example)| format!("\"{name}\": {example}")).collect();
+    if !envelope.is_empty() {
+        lines.push((argument, format!("{{{}}}", envelope.join(", "))));
+        lines.push(("told", "in docs/scenarios.md under \"A shared task\", and in §5.1 and §5.3".to_owned()));
+    }
     Some(Word { name: act.name.to_owned(), kind: "an act of scenarios", lines })
 }
 
-fn rung(is: &dyn Fn(&str) -> bool) -> Option<Word> {
-    let (name, about) = RUNGS.iter().find(|(name, _)| is(name))?;
+/// The rung of that name, in any case.
+pub(crate) fn rung(given: &str) -> Option<Word> {
+    let (name, about) = RUNGS.iter().find(|(name, _)| name.eq_ignore_ascii_case(given))?;
     let lines = vec![("decides", (*about).to_owned()), ("expect", format!("\"rung\": \"{name}\""))];
     Some(Word { name: (*name).to_owned(), kind: "a rung, as it stands after \"by\"", lines })
 }
@@ -76,6 +133,15 @@ fn tool(is: &dyn Fn(&str) -> bool) -> Option<Word> {
     Some(Word { name: act.tool().to_owned(), kind: "a tool, as policies name it", lines })
 }
 
+/// One that is also how a merge ends says that too.
+fn concept(is: &dyn Fn(&str) -> bool) -> Option<Word> {
+    let (name, clause, means) = CONCEPTS.iter().find(|(name, ..)| is(name))?;
+    let mut lines = vec![("means", (*means).to_owned()), ("clause", (*clause).to_owned())];
+    let verdict = VERDICTS.iter().find(|(verdict, _)| verdict == name);
+    lines.extend(verdict.map(|(_, means)| ("verdict", (*means).to_owned())));
+    Some(Word { name: (*name).to_owned(), kind: "a word of the protocol", lines })
+}
+
 fn verdict(is: &dyn Fn(&str) -> bool) -> Option<Word> {
     let (name, means) = VERDICTS.iter().find(|(name, _)| is(name))?;
     let lines = vec![("means", (*means).to_owned()), ("expect", format!("\"verdict\": \"{name}\""))];
@@ -83,15 +149,20 @@ fn verdict(is: &dyn Fn(&str) -> bool) -> Option<Word> {
 }
 
 impl Word {
+    /// For programs.
+    pub(crate) fn to_json(&self) -> Value {
+        let mut json = json!({"name": self.name, "kind": self.kind});
+        if let Some(json) = json.as_object_mut() {
+            json.extend(self.lines.iter().map(|(what, text)| ((*what).to_owned(), text.as_str().into())));
+        }
+        json
+    }
+
     /// Writes it.
     pub(crate) fn show(&self, output: &mut Output) -> Result<u8, Failure> {
         let Self { name, kind, lines } = self;
         if output.json() {
-            let mut json = json!({"name": name, "kind": kind});
-            if let Some(json) = json.as_object_mut() {
-                json.extend(lines.iter().map(|(what, text)| ((*what).to_owned(), text.as_str().into())));
-            }
-            output.json_of(&json)?;
+            output.json_of(&self.to_json())?;
             return Ok(0);
         }
         output.text(format!("{name} ({kind})"))?;

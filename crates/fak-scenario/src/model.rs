@@ -126,6 +126,11 @@ impl Scenario {
         &self.path
     }
 
+    /// The principals its agents are attached as, in the order written.
+    pub fn principals(&self) -> impl Iterator<Item = &PrincipalSpec> {
+        self.setup.agents.iter().map(|agent| &agent.principal)
+    }
+
     /// How many steps it has.
     #[must_use]
     pub fn len(&self) -> usize {

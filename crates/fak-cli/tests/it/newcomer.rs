@@ -216,3 +216,153 @@ fn a_file_or_a_verb_that_is_not_there_has_a_near_one() {
     "#]]
     .assert_eq(&said);
 }
+
+const TASK: &str = r#"{"schema": "fak.scenario.v1", "name": "n", "agents": {"alpha": {"fleet": "f1", "caps": ["sharedtask.write"]}},
+"steps": [
+  {"do": "create", "record": {"schema": "fak.shared-task.v1", "task_id": "task_a", "state": "working", "title": "t",
+    "body_ref": {"text": "x"}, "artifacts": [], "notes": [], "open_decisions": [],
+    "updated_by": {"kind": "agent", "id": "alpha"}, "updated_at": "2026-01-01T00:00:00Z"}},
+  {"do": "patch", "by": "alpha", "patch": {"schema": "fak.shared-patch.v1", "task_id": "task_a", "base_rev": "@7",
+    "actor": {"kind": "agent", "id": "alpha"}, "scope": "fleet", "durability": "session",
+    "ops": [{"op": "replace", "path": "/title", "value": "u"}], "message": "m"}}
+]}"#;
+
+/// `fak explain FILE --step N` is offered where it has something to say.
+#[test]
+fn what_cannot_be_explained_is_not_to_be_asked() {
+    let scratch = Scratch::new("ask");
+    scratch
+        .write("merge.json", TASK)
+        .write("made.json", TASK.replacen("\"title\": \"t\"", "\"title\": \"\"", 1));
+    let mut said = String::new();
+    for file in ["merge.json", "made.json"] {
+        let ran = scratch.fak(&["run", file]);
+        assert_eq!(ran.status, 1, "{}", ran.out);
+        said.push_str(&format!("{file}: {}\n", ran.err.trim_end()));
+    }
+    expect![[r#"
+        merge.json: fak: every rung permitted that act, and the merge did not accept it; what that means: fak explain STALE_BASE
+        made.json: 
+    "#]].assert_eq(&said);
+}
+
+#[test]
+fn a_slip_in_an_argument_is_answered_with_what_was_meant() {
+    let scratch = Scratch::new("slips");
+    scratch.write("s.json", FAILS).write("team.toml", "version = 1\n");
+    assert_eq!(scratch.fak(&["run", "s.json", "--audit", "a.jsonl"]).status, 1);
+    let mut said = String::new();
+    for args in [
+        &["audit", "show", "a.jsonl", "--reason", "DEFAULT_DENNY"][..],
+        &["audit", "show", "a.jsonl", "--reason", "zebra"],
+        &["audit", "show", "a.jsonl", "--verdict", "denied"],
+        &["explain", "s.json", "--step", "one"],
+        &["explain", "s.json", "--policy", "tem.toml"],
+        &["audit", "verify", "a.log"],
+        &["policy", "lint", "tem.toml"],
+        &["policy", "test", "tem.toml", "s.json"],
+        &["journal", "verify", "t.json"],
+        &["task", "view", "t.json", "--as", "x"],
+        &["run", "s.json", "--audit", "nowhere/a.jsonl"],
+        &["run", "s.json", "--audit", "s.json"],
+    ] {
+        let ran = scratch.fak(args);
+        assert_eq!((ran.status, ran.out.as_str()), (2, ""), "{args:?}");
+        said.push_str(ran.err.lines().next().unwrap());
+        said.push('\n');
+    }
+    expect![[r#"
+        error: invalid value 'DEFAULT_DENNY' for '--reason <REASON>': unknown reason, did you mean "DEFAULT_DENY"?
+        error: invalid value 'zebra' for '--reason <REASON>': unknown reason, expected one of DEFAULT_DENY, POLICY_BLOCK, SELF_MODIFY, LEASE_HELD, TRUST_VIOLATION, MALFORMED, MISROUTE, RATE_LIMITED, SECRET_EXFIL, UNWITNESSED, OVERSIZE, UNKNOWN_TOOL
+        error: invalid value 'denied' for '--verdict <VERDICT>': unknown verdict, did you mean "deny"?
+        error: invalid value 'one' for '--step <N>': expected a step's number, 1 to as many as there are
+        fak: tem.toml: is not there; did you mean "team.toml"?
+        fak: a.log: is not there; did you mean "a.jsonl"?
+        fak: tem.toml: is not there; did you mean "team.toml"?
+        fak: tem.toml: is not there; did you mean "team.toml"?
+        fak: t.json: is not there; did you mean "s.json"?
+        fak: t.json: is not there; did you mean "s.json"?
+        fak: nowhere/a.jsonl: cannot write the audit log: No such file or directory (os error 2)
+        fak: s.json: this is a scenario, not an audit log: fak run s.json
+    "#]].assert_eq(&said);
+    // In any case, as `explain` takes it.
+    let lower = scratch.fak(&["audit", "show", "a.jsonl", "--reason", "default_deny", "--verdict", "DENY"]);
+    let upper = scratch.fak(&["audit", "show", "a.jsonl", "--reason", "DEFAULT_DENY", "--verdict", "deny"]);
+    assert_eq!((lower.status, &lower.out), (0, &upper.out));
+    assert_eq!(upper.out.lines().count(), 1);
+}
+
+#[test]
+fn words_of_the_protocol_and_of_two_meanings_are_explained() {
+    let mut said = String::new();
+    for word in [
+        "taint",
+        "tainted",
+        "trusted",
+        "quarantined",
+        "scope",
+        "fleet",
+        "tenant",
+        "space/cells",
+        "patch",
+        "create",
+    ] {
+        let ran = fak(&["explain", word]);
+        assert_eq!(ran.status, 0, "{word}: {}", ran.err);
+        said.push_str(&ran.out);
+        let json = fak(&["explain", word, "--json"]);
+        serde_json::from_str::<Value>(&json.out).unwrap();
+    }
+    expect![[r#"
+        taint (a word of the protocol)
+          means:   how far a body is to be believed: trusted, tainted or quarantined. A new body is tainted; what is made of several has the worst of theirs. Only ref.trust lowers it, from tainted to trusted, with a confirmed witness
+          clause:  §2.2
+        tainted (a word of the protocol)
+          means:   the taint of a body that nobody has confirmed, which every new one is: it may be sent, and is to be treated as data
+          clause:  §2.2
+        trusted (a word of the protocol)
+          means:   the best taint: a witness has confirmed the body, and its owner or a human has trusted it (ref.trust)
+          clause:  §2.2, §2.4
+        quarantined (a word of the protocol)
+          means:   the worst taint: the body flows to nobody and cannot be widened; forensics.read lists and reads what is held
+          clause:  §2.2, §2.4
+          verdict: a merge: the patch brings something quarantined
+        scope (a word of the protocol)
+          means:   who may read a body: agent (its owner alone, the default), fleet or tenant (whoever is of the owner's), and of records public. Its owner widens it, from agent to fleet or tenant (ref.widen)
+          clause:  §2.2, §2.4
+        fleet (a word of the protocol)
+          means:   agents that work together. A principal has one or none; a body of scope fleet is read by those of its owner's fleet, whatever their tenant
+          clause:  §2.3, §2.4
+        tenant (a word of the protocol)
+          means:   whom agents work for. A principal has one or none; a body of scope tenant is read by those of its owner's tenant, whatever their fleet: neither contains the other
+          clause:  §2.3, §2.4
+        space/cells (§4.12)
+          refuses: more cells than there may be
+          next:    delete cells that are no longer needed
+        space/cells (a rung, as it stands after "by")
+          decides: cells: what the space allows
+          expect:  "rung": "space/cells"
+        patch (an act of scenarios)
+          members: by, patch, key, save
+          expect:  act, verdict, reason, rung, at, conflict, revision, decision
+          patch:   {"schema": "fak.shared-patch.v1", "task_id": "task_…", "base_rev": "@current", "actor": {"kind": "agent", "id": "…"}, "scope": "fleet", "durability": "session", "ops": […], "message": "…"}
+          told:    in docs/scenarios.md under "A shared task", and in §5.1 and §5.3
+        create (an act of scenarios)
+          members: by, record
+          expect:  verdict, reason, rung, at, act, ok, error
+          record:  {"schema": "fak.shared-task.v1", "task_id": "task_…", "state": "working", "title": "…", "body_ref": {"text": "…"}, "artifacts": [], "notes": [], "open_decisions": [], "updated_by": {"kind": "agent", "id": "…"}, "updated_at": "2026-01-01T00:00:00Z"}
+          told:    in docs/scenarios.md under "A shared task", and in §5.1 and §5.3
+    "#]].assert_eq(&said);
+}
+
+#[test]
+fn the_demo_begins_with_who_is_there() {
+    let head: Vec<String> = fak(&["demo"]).out.lines().take(6).map(str::to_owned).collect();
+    expect![[r#"
+        Who is there:
+          alpha      fleet f1, a2a.send, a2a.recv, ref.widen
+          bravo      fleet f1, a2a.send, a2a.recv, ref.widen
+          charlie    fleet f2, a2a.send, a2a.recv, ref.widen
+          mute       fleet f1, ref.widen
+    "#]].assert_eq(&head.join("\n"));
+}

@@ -7,6 +7,8 @@ mod record;
 mod shape;
 mod wave;
 
+use fak_abi::json::{Document, Limits, Value};
+
 pub use self::shape::{ActInfo, acts};
 pub(crate) use self::{channel::*, kernel::*, record::*, shape::*, wave::*};
 use crate::expect::Expectations;
@@ -30,6 +32,14 @@ pub(crate) struct Address {
     pub(crate) locale: fak_abi::Locale,
     /// The id, unchecked.
     pub(crate) id: String,
+}
+
+impl RawJson {
+    /// The id of the task, if it is a record that has one.
+    pub(crate) fn task_id(&self) -> Option<String> {
+        let document = Document::parse(self.text.as_bytes(), &Limits::default()).ok()?;
+        Some(document.root().value().member("task_id").and_then(Value::as_str)?.to_owned())
+    }
 }
 
 impl Address {

@@ -364,6 +364,8 @@ pub struct ActInfo {
     pub members: Vec<&'static str>,
     /// The members of `expect` that it answers.
     pub answers: Vec<&'static str>,
+    /// The members that its `record` or `patch` cannot be without, each with how it may be written.
+    pub envelope: Vec<(&'static str, &'static str)>,
 }
 
 /// Every act that a step of a scenario may be.
@@ -375,6 +377,7 @@ pub fn acts() -> impl Iterator<Item = ActInfo> {
             name: act.name,
             members: by.into_iter().chain(act.arguments.iter().copied()).chain(save).collect(),
             answers: act.expect.iter().map(|(name, _)| *name).collect(),
+            envelope: crate::parse::envelope_of(act.name).to_vec(),
         }
     })
 }

@@ -94,6 +94,23 @@ fn of_the_merge(shape: &ActShape, name: &str, cursor: Cursor<'_>) -> Option<Faul
     })
 }
 
+/// `"verdict": "conflict"` of an act on a cell, which was permitted all the same.
+fn of_a_cell(shape: &ActShape, name: &str, cursor: Cursor<'_>) -> Option<Fault> {
+    let conflicts = name == "verdict" && checks::answers(shape.expect, "conflict");
+    let given = cursor.value().as_str().unwrap_or_default();
+    (conflicts && called(given, ["conflict"]).is_some() && !words(shape, name).contains(&"conflict")).then(
+        || {
+            let act = shape.name;
+            rule(
+                cursor,
+                format!(
+                    "a conflict is no verdict of \"{act}\", which is permitted: write \"conflict\": true"
+                ),
+            )
+        },
+    )
+}
+
 fn answer(shape: &'static ActShape, member: &'static str, kind: Kind, cursor: Cursor<'_>) -> Parsed<Answer> {
     Ok(match kind {
         Kind::Word(words) => Answer::Text(word(shape, member, words, cursor)?),
@@ -134,7 +151,9 @@ fn word(
     if words.contains(&given) {
         return Ok(given.to_owned());
     }
-    Err(of_the_merge(shape, member, cursor).unwrap_or_else(|| unknown(shape, member, member, words, cursor)))
+    Err(of_the_merge(shape, member, cursor)
+        .or_else(|| of_a_cell(shape, member, cursor))
+        .unwrap_or_else(|| unknown(shape, member, member, words, cursor)))
 }
 
 /// A word that is none of those its member is answered in: most often it belongs under another, or is another word for one.

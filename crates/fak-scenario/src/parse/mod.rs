@@ -3,6 +3,7 @@
 
 mod body_text;
 mod channel;
+mod envelope;
 mod expect;
 mod faults;
 mod kernel;
@@ -21,7 +22,7 @@ use fak_abi::{
 };
 
 pub use self::body_text::spell_out;
-pub(crate) use self::expect::to_serde;
+pub(crate) use self::{envelope::of_act as envelope_of, expect::to_serde};
 use self::{
     faults::{Fault, Faults, Parsed},
     names::Names,

@@ -7,7 +7,7 @@ use fak_sharedtask::{Envelope as _, Hash, Limits, Patch};
 use super::{
     Fault, Parsed, Source,
     body_text::{along, spelled_out},
-    closed,
+    closed, envelope,
     names::{Kept, Names},
     parts::{body, optional_text, scope, text},
     rule, unfit,
@@ -21,7 +21,14 @@ pub(super) fn act(
     fields: &mut Fields<'_>,
 ) -> Parsed<Option<RecordAct>> {
     Ok(Some(match name {
-        "create" => RecordAct::Create { record: source.record(fields.required("record")?)? },
+        "create" => {
+            let record = fields.required("record")?;
+            // A record that is to be refused may lack what it likes.
+            if !expects_failure(fields.cursor()) {
+                envelope::whole(record, envelope::RECORD)?;
+            }
+            RecordAct::Create { record: source.record(record)? }
+        }
         "patch" => {
             let (patch, base) = patch(source, fields.required("patch")?)?;
             RecordAct::Patch { patch: Box::new(patch), base, key: optional_text(fields, "key")? }
@@ -61,8 +68,15 @@ pub(super) fn act(
     }))
 }
 
+/// Whether a step says that what it makes is not made.
+fn expects_failure(step: Cursor<'_>) -> bool {
+    let expect = step.value().member("expect");
+    expect.is_some_and(|expect| ["ok", "error"].iter().any(|name| expect.member(name).is_some()))
+}
+
 /// A patch, whose `base_rev` may name a revision as `"@current"` or `"@0"`, `"@1"`, …
 fn patch(source: &Source<'_>, cursor: Cursor<'_>) -> Parsed<(Patch, Base)> {
+    envelope::whole(cursor, envelope::PATCH)?;
     let RawJson { text, .. } = source.raw(cursor);
     let base_at = cursor.object()?.optional("base_rev");
     let named = base_at.and_then(|at| at.value().as_str()?.strip_prefix('@'));

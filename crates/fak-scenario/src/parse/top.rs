@@ -398,6 +398,7 @@ fn tasks(source: &Source<'_>, cursor: Cursor<'_>) -> Parsed<Vec<RawJson>> {
     let mut list = Vec::new();
     for element in cursor.array()? {
         element.object()?;
+        super::envelope::whole(element, super::envelope::RECORD)?;
         list.push(source.record(element)?);
     }
     Ok(list)

@@ -4,10 +4,7 @@
 
 use std::{cell::OnceCell, collections::BTreeSet};
 
-use fak_abi::{
-    Act as Verb, Locale,
-    json::{Document, Limits, Value, nearest},
-};
+use fak_abi::{Act as Verb, Locale, json::nearest};
 
 use crate::{
     act::{
@@ -18,24 +15,6 @@ use crate::{
     report::StepReport,
     words::COMPARED,
 };
-
-/// The checks that ask whether two principals share a fleet or a tenant.
-const SHARED: [&str; 14] = [
-    "a2achan/only-others",
-    "a2achan/binder",
-    "a2achan/unreadable",
-    "a2achan/reply-unreadable",
-    "a2achan/member-unreadable",
-    "a2achan/correction-apart",
-    "comm/member",
-    "comm/part",
-    "comm/sender",
-    "read/flow",
-    "pool/closed",
-    "pool/flow",
-    "space/scope",
-    "sharedtask/domain",
-];
 
 /// What is looked for is bounded: a look may read the whole scenario, and a hint compares a name with all others (§8).
 #[derive(Default)]
@@ -78,7 +57,10 @@ impl Scenario {
     ) -> Option<String> {
         let site = done.site.as_deref().unwrap_or_default();
         self.missing_domain(step, site)
+            .or_else(|| self.other_scope(step, done))
             .or_else(|| self.apart(step, site))
+            .or_else(|| self.wider_than_the_store(done))
+            .or_else(|| self.refused_at_the_receive(step, done))
             .or_else(|| self.missing_capability(step, site))
             .or_else(|| self.unknown_session(step))
             .or_else(|| self.unknown_name(step, site))
@@ -101,7 +83,7 @@ impl Scenario {
         idle.get_or_init(|| self.setup.idle_rule.clone().or_else(lint)).clone()
     }
 
-    fn agent(&self, name: &str) -> Option<&AgentSpec> {
+    pub(super) fn agent(&self, name: &str) -> Option<&AgentSpec> {
         self.setup.agents.iter().find(|agent| agent.name == name)
     }
 
@@ -127,52 +109,6 @@ impl Scenario {
         };
         (lacks && site == "refs/target")
             .then(|| format!("{owner:?} has no \"{scope}\" to share it with: give it one under \"agents\""))
-    }
-
-    /// Two that share neither fleet nor tenant.
-    fn apart(&self, step: &Step, site: &str) -> Option<String> {
-        let Actor::Agent(name) = &step.by else { return None };
-        if !SHARED.contains(&site) {
-            return None;
-        }
-        let me = self.agent(name)?;
-        let fleet = |agent: &AgentSpec| agent.principal.fleet.as_ref().map(ToString::to_string);
-        let tenant = |agent: &AgentSpec| agent.principal.tenant.as_ref().map(ToString::to_string);
-        let others = || self.setup.agents.iter().filter(|other| other.name != *name);
-        for (what, of) in [("fleet", &fleet as &dyn Fn(&AgentSpec) -> Option<String>), ("tenant", &tenant)] {
-            let Some(mine) = of(me) else { continue };
-            let near = others().find(|other| {
-                of(other).is_some_and(|theirs| theirs != mine && nearest(&mine, [&*theirs]).is_some())
-            });
-            if let Some(other) = near {
-                return Some(format!(
-                    "{name:?} is of {what} {mine:?}, {:?} of {what} {:?}: is one of them misspelt?",
-                    other.name,
-                    of(other).unwrap_or_default()
-                ));
-            }
-        }
-        let store = &self.setup.store;
-        if site == "sharedtask/domain" && store.fleet.is_none() && store.tenant.is_none() {
-            return Some(
-                "the agents are not all of one fleet or tenant: say under \"store\" which \"fleet\" or \"tenant\" it serves"
-                    .to_owned(),
-            );
-        }
-        match (fleet(me), tenant(me)) {
-            (None, None) => Some(format!(
-                "{name:?} has no \"fleet\" and no \"tenant\", so nothing that is shared with one reaches it: give it one under \"agents\""
-            )),
-            (Some(mine), _) => others().find(|other| fleet(other).as_ref() != Some(&mine)).map(|other| {
-                let theirs = fleet(other)
-                    .map_or_else(|| "has no fleet".to_owned(), |theirs| format!("is of fleet {theirs:?}"));
-                format!(
-                    "{name:?} is of fleet {mine:?}, {:?} {theirs}: what is shared with a fleet stays in it",
-                    other.name
-                )
-            }),
-            _ => None,
-        }
     }
 
     /// The capability that the act needs and its agent was not given.
@@ -295,11 +231,7 @@ impl Scenario {
                 _ => {}
             }
         }
-        let ids = records.into_iter().filter_map(|record| {
-            let document = Document::parse(record.text.as_bytes(), &Limits::default()).ok()?;
-            Some(document.root().value().member("task_id").and_then(Value::as_str)?.to_owned())
-        });
-        Some(ids.collect())
+        Some(records.into_iter().filter_map(RawJson::task_id).collect())
     }
 
     /// Nothing was there: because it went elsewhere, or later.
@@ -433,7 +365,7 @@ fn near_channel<'a>(at: &Address, known: impl Iterator<Item = &'a Address>) -> O
 }
 
 /// The channel an act is at.
-fn address(act: &Act) -> Option<&Address> {
+pub(super) fn address(act: &Act) -> Option<&Address> {
     match act {
         Act::Channel(
             ChannelAct::Send { to: at, .. }

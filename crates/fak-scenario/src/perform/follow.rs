@@ -2,7 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use crate::{act::Step, report::StepReport};
+use super::record::task_address;
+use crate::{
+    act::{Act, RecordAct, Step},
+    report::StepReport,
+};
 
 /// Names and places that belong together because one step had to do with both.
 #[derive(Default)]
@@ -40,6 +44,12 @@ impl Together {
     }
 }
 
+/// The place of a record that was to be made: where it was not, its step is at none.
+fn created(step: &Step) -> Option<String> {
+    let Act::Record(RecordAct::Create { record }) = &step.act else { return None };
+    Some(task_address(&record.task_id()?))
+}
+
 /// Marks every failed step that shares a name or a place with an earlier failed one, or that sums up what was done so far.
 pub(super) fn mark(steps: &[Step], reports: &mut [StepReport]) {
     if reports.iter().filter(|report| !report.mismatches.is_empty()).nth(1).is_none() {
@@ -49,7 +59,10 @@ pub(super) fn mark(steps: &[Step], reports: &mut [StepReport]) {
     let places: Vec<Vec<String>> = steps
         .iter()
         .zip(reports.iter())
-        .map(|(step, report)| step.names.iter().cloned().chain(report.address.clone()).collect())
+        .map(|(step, report)| {
+            let place = report.address.clone().or_else(|| created(step));
+            step.names.iter().cloned().chain(place).collect()
+        })
         .collect();
     for names in &places {
         for pair in names.windows(2) {

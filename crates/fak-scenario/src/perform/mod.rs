@@ -2,6 +2,7 @@
 //! acts; what was answered is compared in `expect`.
 
 mod advice;
+mod apart;
 mod cell;
 mod channel;
 mod done;

@@ -311,7 +311,7 @@ impl World {
 /// A digest that no revision has.
 const NO_REVISION: &str = "sha256:0000000000000000000000000000000000000000000000000000000000000000";
 
-fn task_address(task: &str) -> String {
+pub(super) fn task_address(task: &str) -> String {
     format!("task:{task:?}")
 }
 

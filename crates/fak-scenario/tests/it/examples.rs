@@ -64,7 +64,7 @@ fn every_scenario_of_the_manual_holds() {
 #[test]
 fn a_record_that_lacks_a_member_fails_and_says_which() {
     let text = r#"{"schema": "fak.scenario.v1", "name": "n", "agents": {"alpha": {"caps": ["sharedtask.write"]}},
-        "steps": [{"do": "create", "by": "alpha", "record": {"schema": "fak.shared-task.v1", "task_id": "task_t"}}]}"#;
+        "steps": [{"do": "create", "by": "alpha", "record": {"schema": "fak.shared-task.v1", "task_id": "task_t"}, "expect": {"ok": true}}]}"#;
     let scenario = Scenario::parse(text.as_bytes(), Path::new("x.json"), Reach::Folder).unwrap();
     let report = scenario.perform(&Performance::default()).unwrap();
     let step = &report.steps[0];
