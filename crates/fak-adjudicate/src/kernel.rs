@@ -279,6 +279,8 @@ impl Kernel {
             Folded::Transform(args, by) => match refold_floor(chain, &call.args(&args), &self.desk()) {
                 None => Ok((by, Some(args))),
                 Some(Folded::Deny(refusal, by)) => Err((refusal, by)),
+                // Of the floor's rung, where it says so: it is the one that could not answer.
+                Some(Folded::Panic(by)) => Err(self.panicked(by)),
                 Some(_) => Err(self.panicked(by)),
             },
         }

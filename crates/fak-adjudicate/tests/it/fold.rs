@@ -220,7 +220,7 @@ fn a_transformed_body_is_held_to_the_floor() {
         match (expected, of(&verdict)) {
             (Some(Reason::Oversize), answer) => assert_eq!(answer, Answer::Deny(Reason::Oversize, "floor")),
             (None, answer) => assert_eq!(answer, Answer::Transform("rewriter")),
-            (Some(_), _) => {}
+            (Some(_), _) => assert_eq!(verdict.by(), "floor"),
         }
     }
 }

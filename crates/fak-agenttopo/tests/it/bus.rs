@@ -4,9 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use fak_a2achan::{Bus, BusConfig, Delivery, Endpoint, Message};
-use fak_abi::{
-    CapSet, ChannelKey, Edges, Id, Principal, PrincipalSpec, Reason, Ref, ShareScope, Verdict,
-};
+use fak_abi::{CapSet, ChannelKey, Edges, Id, Principal, PrincipalSpec, Reason, Ref, ShareScope, Verdict};
 use fak_adjudicate::{Kernel, Rank};
 use fak_agenttopo::{Enforced, Topology};
 use fak_comm::{Comm, Group, GroupSpec, Member};
