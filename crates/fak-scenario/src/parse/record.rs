@@ -5,7 +5,7 @@ use fak_abi::json::{self, Cursor, Fields};
 use fak_sharedtask::{Envelope as _, Hash, Limits, Patch};
 
 use super::{
-    Fault, Parsed, Source,
+    Fault, Faults, Parsed, Source,
     body_text::{along, spelled_out},
     closed, envelope,
     names::{Kept, Names},
@@ -76,30 +76,15 @@ fn expects_failure(step: Cursor<'_>) -> bool {
 
 /// A patch, whose `base_rev` may name a revision as `"@current"` or `"@0"`, `"@1"`, …
 fn patch(source: &Source<'_>, cursor: Cursor<'_>) -> Parsed<(Patch, Base)> {
-    envelope::whole(cursor, envelope::PATCH)?;
-    let RawJson { text, .. } = source.raw(cursor);
     let base_at = cursor.object()?.optional("base_rev");
-    let named = base_at.and_then(|at| at.value().as_str()?.strip_prefix('@'));
-    const EXPECTED: &str = "a digest, \"@current\", or \"@\" and the number of a revision";
-    let (Some(at), Some(named)) = (base_at, named) else {
-        let written = base_at.and_then(|at| Some((at, at.value().as_str()?)));
-        if let Some((at, text)) = written
-            && !text.is_empty()
-            && Hash::parse(text).is_none()
-        {
-            let revision = text == "current" || text.parse::<usize>().is_ok();
-            let near =
-                if revision { format!("{EXPECTED}, such as \"@{text}\"") } else { EXPECTED.to_owned() };
-            return Err(unfit(at, &near));
-        }
-        return Ok((read_patch(source, cursor, &text)?, Base::Written));
-    };
-    let base = match named.parse() {
-        Ok(number) => Base::Number(number),
-        Err(_) if named == "current" => Base::Current,
-        Err(_) => {
-            return Err(unfit(at, EXPECTED));
-        }
+    let mut faults = Faults::default();
+    faults.keep(cursor, envelope::whole(cursor, envelope::PATCH));
+    let base = faults.keep(cursor, base_at.map_or(Ok(Base::Written), base));
+    let base = faults.settle(base)?;
+    let RawJson { text, .. } = source.raw(cursor);
+    let named = base_at.and_then(|at| Some((at, at.value().as_str()?.strip_prefix('@')?)));
+    let Some((at, named)) = named else {
+        return Ok((read_patch(source, cursor, &text)?, base));
     };
     // An empty base reads as none, and is replaced when the patch is performed. The blanks keep every place.
     let start = at.value().offset().saturating_sub(cursor.value().offset());
@@ -108,6 +93,25 @@ fn patch(source: &Source<'_>, cursor: Cursor<'_>) -> Parsed<(Patch, Base)> {
     let after = rest.get(width..).unwrap_or_default();
     let text = format!("{before}\"\"{:blanks$}{after}", "", blanks = width.saturating_sub(2));
     Ok((read_patch(source, cursor, &text)?, base))
+}
+
+/// Which revision a `base_rev` names; one that is no text is for the patch's own reader.
+fn base(at: Cursor<'_>) -> Parsed<Base> {
+    const EXPECTED: &str = "a digest, \"@current\", or \"@\" and the number of a revision";
+    let Some(text) = at.value().as_str() else { return Ok(Base::Written) };
+    let Some(named) = text.strip_prefix('@') else {
+        if text.is_empty() || Hash::parse(text).is_some() {
+            return Ok(Base::Written);
+        }
+        let revision = text == "current" || text.parse::<usize>().is_ok();
+        let near = if revision { format!("{EXPECTED}, such as \"@{text}\"") } else { EXPECTED.to_owned() };
+        return Err(unfit(at, &near));
+    };
+    match named.parse() {
+        Ok(number) => Ok(Base::Number(number)),
+        Err(_) if named == "current" => Ok(Base::Current),
+        Err(_) => Err(unfit(at, EXPECTED)),
+    }
 }
 
 /// Reads a patch, with errors placed in the scenario.

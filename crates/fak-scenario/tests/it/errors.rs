@@ -72,9 +72,9 @@ fn what_requires_approval_says_how_it_is_written() {
 fn a_base_that_is_none_says_what_may_stand_there() {
     check(
         &steps(r#"{"do": "patch", "by": "alpha", "patch": {"task_id": "task_t", "base_rev": "0"}}"#),
-        &expect![[
-            r#"x.json:6:79: step 1 (patch): patch/base_rev: expected a digest, "@current", or "@" and the number of a revision, such as "@0"; found "0""#
-        ]],
+        &expect![[r#"
+            x.json:6:45: step 1 (patch): patch: missing members "schema": "fak.shared-patch.v1", "actor": {"kind": "agent", "id": "…"}, "scope": "fleet", "durability": "session", "ops": […], "message": "…"
+            x.json:6:79: step 1 (patch): patch/base_rev: expected a digest, "@current", or "@" and the number of a revision, such as "@0"; found "0""#]],
     );
 }
 

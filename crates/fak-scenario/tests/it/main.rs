@@ -6,3 +6,4 @@ mod errors;
 mod examples;
 mod newcomer;
 mod programs;
+mod records_and_cells;
