@@ -67,7 +67,9 @@ fn check(patch: &Patch, plan: &Plan, terms: &Terms<'_>) -> Result<(), Stop> {
 fn scope(patch: &Patch, plan: &Plan, terms: &Terms<'_>) -> Result<(), Stop> {
     let forbid =
         |scope, at: String, expected: String| Err(Stop::widens(scope, PatchFault::new(at, expected)));
-    let not_held = |scope: ShareScope| format!("expected a {scope} that the actor has, and it has none");
+    let not_held = |scope: ShareScope| {
+        format!("expected a {scope} that record and actor are both of, and there is none")
+    };
     let max = terms.rules.max_scope;
     if patch.scope > max {
         return forbid(

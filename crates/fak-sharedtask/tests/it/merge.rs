@@ -124,7 +124,10 @@ fn a_denied_patch_says_for_what_of_it() {
     }
     let of_fleet = world.attach("fleet", fak_abi::PrincipalKind::Agent, true, false);
     let fault = world.patch(&of_fleet, "tenant", json!([note(&of_fleet, "n", "fleet")])).fault.unwrap();
-    assert_eq!(fault.to_string(), "at \"/scope\": expected a tenant that the actor has, and it has none");
+    assert_eq!(
+        fault.to_string(),
+        "at \"/scope\": expected a tenant that record and actor are both of, and there is none"
+    );
     assert_eq!(world.patch(&agent, "fleet", json!([replace("/title", "x")])).fault, None);
 }
 
