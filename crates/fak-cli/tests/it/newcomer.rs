@@ -364,5 +364,6 @@ fn the_demo_begins_with_who_is_there() {
           bravo      fleet f1, a2a.send, a2a.recv, ref.widen
           charlie    fleet f2, a2a.send, a2a.recv, ref.widen
           mute       fleet f1, ref.widen
-    "#]].assert_eq(&head.join("\n"));
+    "#]]
+    .assert_eq(&head.join("\n"));
 }
