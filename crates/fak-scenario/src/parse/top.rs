@@ -1,10 +1,10 @@
 //! What stands before the steps: header, agents, rules, bounds, lanes, topology, store, records, clock.
 
-use std::{collections::BTreeMap, num::NonZeroU32};
+use std::{collections::BTreeMap, num::NonZeroU32, path::Path};
 
 use fak_abi::{
     CapSet, Capability, Id, PrincipalKind, PrincipalSpec, ShareScope, Timestamp,
-    json::{Cursor, Fields, Kind, Value},
+    json::{self, Cursor, Document, Fields, Kind, Value},
 };
 use fak_adjudicate::Policy;
 use fak_agenttopo::Topology;
@@ -21,7 +21,7 @@ use crate::{
     act::RawJson,
     error::{Problem, ScenarioError},
     load::{SCHEMA, read_policy},
-    model::{AgentSpec, Limits, Rate, Setup, StoreSpec},
+    model::{AgentSpec, Limits, Rate, Setup, StoreSpec, Tasks},
     words::meant,
 };
 
@@ -387,35 +387,40 @@ fn one_or_many(cursor: Option<Cursor<'_>>) -> Parsed<Vec<Cursor<'_>>> {
 }
 
 /// A list of records, or a file that holds one.
-fn tasks(source: &Source<'_>, cursor: Cursor<'_>) -> Parsed<Vec<RawJson>> {
+fn tasks(source: &Source<'_>, cursor: Cursor<'_>) -> Parsed<Tasks> {
     if cursor.value().as_object().is_some() {
         let Some(file) = file_member(cursor)? else {
             return Err(cursor.invalid("a list of records or {\"file\": …}").into());
         };
         let (path, text) = source.file(file)?;
-        return list_of(&path, &text, source);
+        let records = list_of(&path, &text, source).map_err(Fault::elsewhere)?;
+        return Ok(Tasks { records, file: Some(path) });
     }
-    let mut list = Vec::new();
-    for element in cursor.array()? {
-        element.object()?;
-        super::envelope::whole(element, super::envelope::RECORD)?;
-        list.push(source.record(element)?);
-    }
-    Ok(list)
+    Ok(Tasks { records: records(source, cursor)?, file: None })
 }
 
-/// The records of another file, each as it stands there.
-fn list_of(path: &std::path::Path, text: &str, source: &Source<'_>) -> Parsed<Vec<RawJson>> {
-    let elsewhere = |error| Fault::elsewhere(super::placed(path, error, None, None));
-    let document = fak_abi::json::Document::parse(text.as_bytes(), &fak_abi::json::Limits::default())
-        .map_err(elsewhere)?;
-    let other = Source::new(text, path, source.reach);
-    let mut list = Vec::new();
-    for element in document.root().array().map_err(elsewhere)? {
-        element.object().map_err(elsewhere)?;
-        list.push(other.record(element)?);
+/// The records of a list, each as it stands there; what each of them lacks is said of all.
+fn records(source: &Source<'_>, list: Cursor<'_>) -> Parsed<Vec<RawJson>> {
+    let mut faults = Faults::default();
+    let mut records = Vec::new();
+    for element in list.array()? {
+        let whole = match element.object() {
+            Ok(_) => super::envelope::whole(element, super::envelope::RECORD),
+            Err(error) => Err(error.into()),
+        };
+        if faults.keep(element, whole).is_some() {
+            records.extend(faults.keep(element, source.record(element)));
+        }
     }
-    Ok(list)
+    faults.settle(Some(records))
+}
+
+/// The records of another file; what is wrong there is said with its place there.
+fn list_of(path: &Path, text: &str, source: &Source<'_>) -> Result<Vec<RawJson>, ScenarioError> {
+    let document = Document::parse(text.as_bytes(), &json::Limits::default())
+        .map_err(|error| super::placed(path, error, None, None))?;
+    let root = document.root();
+    records(&Source::new(text, path, source.reach), root).map_err(|fault| fault.into_error(path, root))
 }
 
 #[cfg(test)]

@@ -359,7 +359,7 @@ fn what_only_follows_from_a_failed_step_says_so() {
                  FAIL x.json: step 4 (line 7): expected verdict "allow", got "empty"
                  hint: no step has sent anything to in_kernel:"other"; known here: in_kernel:"work", in_kernel:"news"
                5 subscribe          bravo      in_kernel:"news"         allow by a2achan/gate
-               6 publish            bravo      in_kernel:"news"         deny DEFAULT_DENY by a2achan/gate at a2achan/no-send
+               6 publish            bravo      in_kernel:"news"         deny DEFAULT_DENY by a2achan/gate at a2achan/no-send, lacks a2a.send
                  FAIL x.json: step 6 (line 9): expected verdict "allow", as the step has no "expect", got "deny"
                  hint: "bravo" lacks "a2a.send": add it to its "caps" if it is to do this
                7 recv               bravo      news                     empty
