@@ -152,7 +152,7 @@ pub(crate) struct ExplainArgs {
     #[arg(long, conflicts_with = "what")]
     pub(crate) checks: bool,
     /// Only this step of the scenario, counted from 1.
-    #[arg(long, value_name = "N", requires = "what")]
+    #[arg(long, value_name = "N", requires = "what", allow_negative_numbers = true)]
     pub(crate) step: Option<String>,
     /// Explain under this policy instead of the scenario's own; TOML, or JSON if its name ends in .json.
     #[arg(long, value_name = "FILE", requires = "what")]
@@ -390,7 +390,8 @@ impl FromStr for BaseArg {
         match text.strip_prefix('@').unwrap_or(text) {
             "current" => Ok(Self::Current),
             number => number.parse().map(Self::Number).map_err(|_| {
-                "expected \"current\", or the number of a revision: 0 for the record as it was made".to_owned()
+                "expected \"current\", or the number of a revision: 0 for the record as it was made"
+                    .to_owned()
             }),
         }
     }

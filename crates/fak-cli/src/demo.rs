@@ -25,7 +25,7 @@ const LEGS: &[(usize, &str)] = &[
 const ATTEMPTS: &[(usize, &str)] = &[
     (3, "alpha sends notes that it has shared with nobody: they are private, and stay with it"),
     (4, "alpha sends a text that the host has quarantined, though it is shared with the fleet"),
-    (5, "mute sends a greeting shared with the fleet, and may widen but not send"),
+    (5, "mute sends a greeting that it has shared with the fleet: it may widen, but not send"),
     (6, "bravo looks for what was refused: none of it is there"),
     (8, "charlie, of another fleet, receives what alpha left for bravo's session"),
     (12, "alpha resumes the same window a second time"),

@@ -420,6 +420,10 @@ fn list_of(path: &Path, text: &str, source: &Source<'_>) -> Result<Vec<RawJson>,
     let document = Document::parse(text.as_bytes(), &json::Limits::default())
         .map_err(|error| super::placed(path, error, None, None))?;
     let root = document.root();
+    if root.value().as_array().is_none() {
+        let error = root.invalid("a list of records, even of one: [{…}]");
+        return Err(super::placed(path, error, None, None));
+    }
     records(&Source::new(text, path, source.reach), root).map_err(|fault| fault.into_error(path, root))
 }
 
