@@ -172,7 +172,9 @@ fn closed_but<'d>(
 /// A member that an object cannot have. One that it can have and has not is rather meant than one that is there.
 fn strange(object: Cursor<'_>, member: Cursor<'_>, name: &str, known: &[&'static str]) -> Fault {
     let absent = known.iter().copied().filter(|known| object.value().member(known).is_none());
-    let nearest = meant(name, absent).or_else(|| meant(name, known.iter().copied())).map(str::to_owned);
+    // Of very short names every other one is near.
+    let there = || meant(name, known.iter().copied()).filter(|_| name.len() > 2);
+    let nearest = meant(name, absent).or_else(there).map(str::to_owned);
     let listed = nearest.is_none().then(|| known.iter().map(|name| (*name).to_owned()).collect());
     let problem = json::Problem::UnknownMember { name: name.to_owned(), nearest };
     Fault::here(

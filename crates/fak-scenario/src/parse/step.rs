@@ -111,8 +111,11 @@ fn elsewhere(shape: &ActShape, step: Cursor<'_>, known: &[&'static str], name: &
         .iter()
         .find(|(argument, members)| shape.arguments.contains(argument) && members.contains(&name))
         .map(|(argument, _)| *argument);
+    let has = |name: &str| step.value().member(name).is_some();
+    // A message is received either at a channel or from an inbox.
+    let excluded = |name: &str| (name == "inbox" && has("at")) || (name == "at" && has("inbox"));
     let absent =
-        || known.iter().copied().filter(|known| *known != "expect" && step.value().member(known).is_none());
+        || known.iter().copied().filter(|known| *known != "expect" && !has(known) && !excluded(known));
     let answered =
         || shape.expect.iter().any(|(answer, _)| *answer == name) && meant(name, absent()).is_none();
     let place = inside.or_else(|| answered().then_some("expect"))?;

@@ -36,6 +36,7 @@ pub(super) const AGENT: &[&str] = &["kind", "fleet", "tenant", "trace_id", "caps
 
 /// How agents are written.
 const AGENTS: &str = "agents are an object, by name: {\"alpha\": {\"caps\": [\"a2a.send\"]}, …}";
+const CAPS: &str = "capabilities are a list: [\"a2a.send\", …], or [] for none";
 const AN_AGENT: &str = "an agent is an object: {\"fleet\": …, \"caps\": [\"a2a.send\", …]}";
 
 /// The members of `limits`.
@@ -135,7 +136,10 @@ fn agent(name: &str, cursor: Cursor<'_>) -> Parsed<AgentSpec> {
     let kind = fields.optional("kind").map(|at| word(at, "kind", PrincipalKind::ALL, PrincipalKind::name));
     let kind = faults.keep(cursor, kind.transpose()).flatten().unwrap_or(PrincipalKind::Agent);
     let mut caps = CapSet::NONE;
-    let listed = fields.required("caps").and_then(Cursor::array).map_err(Fault::from);
+    let listed = match fields.required("caps") {
+        Ok(caps) => caps.array().map_err(|_| rule(caps, CAPS)),
+        Err(error) => Err(error.into()),
+    };
     for cap in faults.keep(cursor, listed).into_iter().flatten() {
         let known = word(cap, "capability", Capability::ALL, Capability::name);
         caps = faults.keep(cap, known).map_or(caps, |cap| caps.with(cap));

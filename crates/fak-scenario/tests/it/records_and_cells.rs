@@ -179,7 +179,9 @@ fn what_a_file_of_records_lacks_is_said_at_load() {
         all.push('\n');
     }
     std::fs::remove_dir_all(&folder).unwrap();
-    check(&all, &expect![[r#"
+    check(
+        &all,
+        &expect![[r#"
         tasks.json:1:2: 0: missing members "schema": "fak.shared-task.v1", "state": "working", "title": "…" (is "titel" meant to be it?), "body_ref": {"text": "…"}, "artifacts": [], "notes": [], "open_decisions": [], "updated_by": {"kind": "agent", "id": "…"}, "updated_at": "2026-01-01T00:00:00Z"
         tasks.json:2:2: 1: expected an object, found a number
         tasks.json:3:2: 2: a body's "text" is a string, and stands for its "bytes": leave "bytes" out
@@ -188,5 +190,6 @@ fn what_a_file_of_records_lacks_is_said_at_load() {
         tasks.json:1:2: 0: the text ends where a value was expected
         tasks.json:4:1: 1/state: expected a string, found a number
         tasks.json:4:1: 1: a record "task_a" is there already
-    "#]]);
+    "#]],
+    );
 }
