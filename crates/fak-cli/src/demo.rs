@@ -34,7 +34,8 @@ const ATTEMPTS: &[(usize, &str)] = &[
 
 /// How a line is read, and where to go on.
 const LEGEND: &str = "
-A line is: step, act, who, where, verdict and reason, \"by\" the rung that decided, \"at\" the check that refused.
+A line is: step, act, who, where, verdict and reason, \"by\" the rung that decided, \"at\" the check that refused,
+and \"lacks\" the capability that was missing.
   fak explain TRUST_VIOLATION       what a reason means
   fak explain a2achan/private       what a check refuses, and what to do
   fak                               how to write a scenario of your own";

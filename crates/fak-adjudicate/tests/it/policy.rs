@@ -11,7 +11,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use crate::policy_reference::{self as reference, Answer, Asked};
-use crate::support::{attach, id};
+use crate::support::id;
 
 /// The address of a text such as `task:t-1`.
 fn address(text: &str) -> OwnedAddress {

@@ -1,6 +1,6 @@
 //! What is said where an act is answered otherwise than meant: the check that refused, what follows from what, and what to look at.
 
-use std::path::Path;
+use std::{collections::BTreeSet, path::Path};
 
 use expect_test::expect;
 use fak_scenario::{Explaining, Performance, Reach, Scenario, Style};
@@ -36,6 +36,50 @@ fn the_check_that_refused_can_be_expected() {
     // Nothing refused what was allowed.
     let steps = r#"{"do": "recv", "by": "bravo", "at": "in_kernel:x", "expect": {"at": "a2achan/private"}}"#;
     assert_eq!(performed(TWO, steps).steps[0].mismatches[0].got, "nothing");
+}
+
+/// §2.8: whoever is refused for want of a capability is told which, by every crate's own rung, and nobody else is.
+#[test]
+fn a_missing_capability_is_named_wherever_one_is_missing() {
+    let checks =
+        ["a2achan/no-send", "a2achan/no-recv", "comm", "lanes", "pool", "refs", "sharedtask", "space"]
+            .map(|name| if name.contains('/') { name.to_owned() } else { format!("{name}/capability") });
+    let caps = r#""alpha": {"fleet": "f1", "caps": []}, "bravo": {"fleet": "f1", "caps": []}"#;
+    let steps = r#"{"do": "group", "name": "g", "members": ["alpha", "bravo"]},
+      {"do": "send", "by": "alpha", "to": "in_kernel:x", "body": {"text": "x"}},
+      {"do": "recv", "by": "alpha", "at": "in_kernel:x"},
+      {"do": "widen", "by": "alpha", "body": {"text": "x"}, "scope": "fleet"},
+      {"do": "trust", "by": "alpha", "body": {"text": "x"}, "evidence": "confirmed"},
+      {"do": "held", "by": "alpha"},
+      {"do": "pool_put", "by": "alpha", "body": {"text": "x"}},
+      {"do": "pool_get", "by": "alpha", "text": "x"},
+      {"do": "view", "by": "alpha", "task": "task_x"},
+      {"do": "approve", "by": "alpha", "task": "task_x", "decision": "dec_x"},
+      {"do": "put", "by": "alpha", "key": "k", "body": {"text": "x"}},
+      {"do": "get", "by": "alpha", "key": "k"},
+      {"do": "broadcast", "by": "alpha", "group": "g", "body": {"text": "x"}},
+      {"do": "lease", "by": "alpha", "tree": ["src/**"], "ttl_ms": 100, "as": "l"}"#;
+    let mut met = BTreeSet::new();
+    let mut named = Vec::new();
+    for step in performed(caps, steps).steps {
+        met.extend(step.site);
+        named.extend(step.lacks);
+    }
+    assert_eq!(met, BTreeSet::from(checks.clone()));
+    let expected = "a2a.send a2a.recv ref.widen ref.trust forensics.read pool.write pool.read sharedtask.read \
+                    sharedtask.approve space.write space.read comm.collective lane.lease";
+    assert_eq!(named.join(" "), expected);
+    // Nobody else is told of one.
+    for folder in ["scenarios", "incidents"] {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples").join(folder);
+        for path in fak_scenario::find(&folder).unwrap() {
+            let scenario = Scenario::load(&path, Reach::Folder).unwrap();
+            for step in scenario.perform(&Performance::default()).unwrap().steps {
+                let wanting = step.site.as_ref().is_some_and(|site| checks.contains(site));
+                assert_eq!(step.lacks.is_some(), wanting, "{}: {step:?}", path.display());
+            }
+        }
+    }
 }
 
 /// Every rung and check that the examples meet can be named in `expect`.
