@@ -6,11 +6,13 @@ mod channel;
 mod envelope;
 mod expect;
 mod faults;
+mod form;
 mod kernel;
 mod names;
 mod parts;
 mod record;
 mod step;
+mod tasks;
 mod top;
 mod wave;
 
@@ -84,7 +86,10 @@ fn read(source: &Source<'_>, root: Cursor<'_>) -> Parsed<Scenario> {
     let mut names = Names::new(agent_names(&faults, root));
     let setup = top::setup(source, &mut faults, &mut fields);
     let mut steps = Vec::new();
-    let listed = fields.required("steps").and_then(Cursor::array).map_err(Fault::from);
+    let listed = fields.required("steps").map_err(Fault::from).and_then(|at| {
+        form::formed("steps", at)?;
+        Ok(at.array()?)
+    });
     for (index, cursor) in faults.keep(root, listed).into_iter().flatten().enumerate() {
         match faults.keep(cursor, step::step(source, &mut names, index + 1, cursor)) {
             Some(step) => steps.push(step),

@@ -3,7 +3,9 @@
 use fak_abi::json::Cursor;
 
 use super::{
-    Fault, Faults, Parsed, Source, channel, closed_but, expect, fault, kernel,
+    Fault, Faults, Parsed, Source, channel, closed_but, expect, fault,
+    form::formed,
+    kernel,
     names::{Kept, Names},
     parts, record, rule, wave,
 };
@@ -40,6 +42,7 @@ pub(super) fn step(
     number: usize,
     cursor: Cursor<'_>,
 ) -> Parsed<Step> {
+    formed("a step", cursor)?;
     let shape = shape(cursor)?;
     let mut known = members(shape);
     known.push("expect");

@@ -251,6 +251,41 @@ fn what_is_no_json_or_no_object_says_how_it_is_written() {
     );
 }
 
+/// A part that is written as something else is answered with how it is written, and each by itself.
+#[test]
+fn what_is_of_the_wrong_kind_says_how_it_is_written() {
+    let text = r#"{"schema": "fak.scenario.v1", "name": "n", "agents": {"alpha": {"caps": "a2a.send"}},
+"policy": "p.toml",
+"lanes": ["docs"],
+"topology": [["a", "b"]],
+"store": "f1",
+"tasks": "t.json",
+"limits": {"mailbox_capacity": 0, "pending": "1", "addressing": "shut", "rate": {"burst": 0, "per_ms": 1}},
+"steps": [["send", "alpha"], {"do": "reply", "by": "alpha", "to": "q", "body": {"text": "x"}},
+{"do": "recv", "by": "alpha", "at": "in_kernel:x", "from": "alpha"}]}"#;
+    let read = |text: &str| Scenario::parse(text.as_bytes(), Path::new("x.json"), Reach::Folder).unwrap_err();
+    let listed = read(r#"{"schema": "fak.scenario.v1", "name": "n", "limits": 7, "steps": {"do": "who"}}"#);
+    check(
+        &format!("{}\n{listed}", read(text)),
+        &expect![[r#"
+            x.json:1:73: agents/alpha/caps: capabilities are a list: ["a2a.send", …], or [] for none
+            x.json:2:11: policy: a policy is an object: {"version": 1, "allow": [{"tool": "*"}]}, or {"file": "policy.toml"}
+            x.json:3:10: lanes: lanes are an object: {"concurrent": ["docs"], "trees": {"docs": ["docs/**"]}}, or {"file": "lanes.toml"}
+            x.json:4:13: topology: a topology is an object: {"name": "wave", "edges": [["lead", "dev"], …]}
+            x.json:5:10: store: the store is an object, such as {"fleet": "f1"}
+            x.json:6:10: tasks: tasks are a list of records: [{"schema": "fak.shared-task.v1", …}], or {"file": "tasks.json"}
+            x.json:7:32: limits/mailbox_capacity: expected a capacity from 1 to 65536
+            x.json:7:46: limits/pending: expected an integer, found a string
+            x.json:7:65: limits/addressing: expected one of "open", "declared"
+            x.json:7:91: limits/rate/burst: expected a number from 1 to 4294967295
+            x.json:8:11: step 1: a step is an object: {"do": "send", …}
+            x.json:8:67: step 2 (reply): to: unknown member "to", did you mean "to_request"?
+            x.json:9:60: step 3 (recv): from: "from" belongs inside "expect": write "expect": {"from": …}
+            x.json:1:54: limits: limits are an object, such as {"mailbox_capacity": 10}
+            x.json:1:66: steps: steps are a list: [{"do": "send", …}, …]"#]],
+    );
+}
+
 /// §8: no error repeats what a body says, however much is wrong around it.
 #[test]
 fn no_error_quotes_a_body() {
