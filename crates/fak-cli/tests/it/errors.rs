@@ -199,3 +199,39 @@ const RECORD: &str = r#"{"schema": "fak.shared-task.v1", "task_id": "task_t", "s
     "digest": "sha256:2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824"},
   "artifacts": [], "notes": [], "open_decisions": [],
   "updated_by": {"kind": "agent", "id": "planner"}, "updated_at": "2026-01-01T00:00:00Z"}"#;
+
+/// An option that is another verb's, that is none, or whose value is none: each says what is expected.
+#[test]
+fn what_an_option_is_and_takes_is_said() {
+    let scratch = Scratch::new("options");
+    let mut said = String::new();
+    for args in [
+        &["run", "a.json", "--step", "1"][..],
+        &["run", "a.json", "--loud"],
+        &["explain", "a.json", "1"],
+        &["explain", "a.json", "-s", "1"],
+        &["task", "apply", "j.json", "p.json", "--as", "x", "--base", "one"],
+        &["journal", "verify", "j.json", "--checkpoint", "12"],
+        &["audit", "show", "a.jsonl", "--since", "yesterday"],
+        &["audit", "show", "a.jsonl", "--verdict", "denied"],
+    ] {
+        let ran = scratch.fak(args);
+        assert_eq!((ran.status, ran.out.as_str()), (2, ""), "{args:?}");
+        let told = ran.err.lines().filter(|line| line.starts_with("error: ") || line.contains("tip: "));
+        said.extend(told.map(|line| format!("{}\n", line.trim_start_matches("error: "))));
+    }
+    expect![[r#"
+        unexpected argument '--step' found
+          tip: --step is an option of `fak explain`
+        unexpected argument '--loud' found
+          tip: the options of `fak run`: --allow-outside, --audit, --quiet, --json
+        unexpected argument '1' found
+          tip: one step of a scenario is --step 1
+        unexpected argument '-s' found
+          tip: the options of `fak explain`: --checks, --step, --policy, --allow-outside, --json
+        invalid value 'one' for '--base <REVISION>': expected "current", or the number of a revision: 0 for the record as it was made
+        invalid value '12' for '--checkpoint <REVISION:HEAD>': expected REVISION:HEAD, such as 12:sha256:…, as verify prints it
+        invalid value 'yesterday' for '--since <TIME>': not a time: expected RFC 3339 between 1970 and 9999, such as 2026-01-01T00:00:00Z
+        invalid value 'denied' for '--verdict <VERDICT>': unknown verdict, did you mean "deny"?
+    "#]].assert_eq(&said);
+}

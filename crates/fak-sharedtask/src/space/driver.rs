@@ -134,7 +134,7 @@ impl Adjudicator for Floor {
             return Opinion::deny(Reason::Malformed, MALFORMED.site());
         }
         if !call.caps().holds(act.capability()) {
-            return Opinion::deny(Reason::DefaultDeny, CAPABILITY.site());
+            return Opinion::lacking(act.capability(), CAPABILITY.site());
         }
         Opinion::Allow
     }
