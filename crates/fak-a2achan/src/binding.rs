@@ -132,6 +132,7 @@ impl Endpoint {
             None => self.core().session_owner(key),
         };
         let refused = match &owner {
+            _ if self.core().is_closed() => Some(refusal(Reason::Misroute, sites::CLOSED)),
             None => Some(refusal(Reason::Misroute, sites::UNBIND_FREE)),
             Some(owner) if !Arc::ptr_eq(owner, self.me()) => {
                 Some(refusal(Reason::TrustViolation, sites::UNBIND_OTHER))
