@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use fak_a2achan::{LeasedMessage, RequestOptions, SendOptions};
-use fak_abi::{Act as RealAct, Id, Rider, Timestamp};
+use fak_abi::{Act as RealAct, ChannelKey, Id, Rider, Timestamp};
 
 use super::Sim;
 use super::compare::{outcome, said, verdict};
@@ -32,7 +32,19 @@ impl Sim {
         let (key, real_key) = Self::key(key)?;
         let ttl = (ttl % 4 == 3).then(|| u64::from(ttl) * 10_000);
         let again = (again % 8 == 7).then_some(again / 8 % 3);
-        let model = self.model.send(who, &key, &body, ttl, again);
+        self.send_by(who, (&key, &real_key), at, ttl, again)
+    }
+
+    pub(super) fn send_by(
+        &mut self,
+        who: Who,
+        (key, real_key): (&Key, &ChannelKey),
+        at: usize,
+        ttl: Option<u64>,
+        again: Option<u8>,
+    ) -> Step {
+        let Some(body) = self.model.bodies.get(at).cloned() else { return Ok(()) };
+        let model = self.model.send(who, key, &body, ttl, again);
         let (Some(endpoint), Some(real)) = (self.real.agents.get(who), self.real.bodies.get(at)) else {
             return Ok(());
         };
@@ -40,12 +52,12 @@ impl Sim {
         let options =
             SendOptions { idempotency: name.as_ref(), ttl: ttl.map(Duration::from_micros), rider: None };
         let product = if ttl.is_none() && name.is_none() {
-            endpoint.send(&real_key, real)
+            endpoint.send(real_key, real)
         } else {
-            endpoint.send_with(&real_key, real, &options)
+            endpoint.send_with(real_key, real, &options)
         };
         self.show(who, &format!("{product:?} {product}"));
-        self.tidied(who, &key);
+        self.tidied(who, key);
         verdict(&format!("§4.3: send by {who} to {}", key.text()), &product, model)
     }
 
@@ -77,6 +89,9 @@ impl Sim {
             outcome(&format!("§4.7: request by {who} at {}", key.text()), product, model)?
         {
             self.real.asked.push(Some(pending));
+            if self.model.setup.urged {
+                return self.exchange(self.real.asked.len() - 1, agent);
+            }
         }
         Ok(())
     }
@@ -100,7 +115,17 @@ impl Sim {
         let Some(who) = (if agent.is_multiple_of(8) { self.agent(agent) } else { Some(receiver) }) else {
             return Ok(());
         };
-        let Some((number, body)) = self.shared_body(body) else { return Ok(()) };
+        let Some((number, _)) = self.shared_body(body) else { return Ok(()) };
+        self.reply_by(who, at, number)
+    }
+
+    /// The answer of somebody to what was received as the `at`th request.
+    pub(super) fn reply_by(&mut self, who: Who, at: usize, number: usize) -> Step {
+        let (Some(received), Some(body)) =
+            (self.model.inbox.get(at).copied(), self.model.bodies.get(number).cloned())
+        else {
+            return Ok(());
+        };
         let message = match self.real.inbox.get(at) {
             Some(Received::Message(message)) => Some(message),
             Some(Received::Guard(at)) => {
@@ -131,11 +156,21 @@ impl Sim {
             who = body.owner;
         }
         let (key, real_key) = Self::key(key)?;
-        let model = self.model.publish(who, &key, &body);
+        self.publish_by(who, (&key, &real_key), at)
+    }
+
+    pub(super) fn publish_by(
+        &mut self,
+        who: Who,
+        (key, real_key): (&Key, &ChannelKey),
+        at: usize,
+    ) -> Step {
+        let Some(body) = self.model.bodies.get(at).cloned() else { return Ok(()) };
+        let model = self.model.publish(who, key, &body);
         let (Some(endpoint), Some(real)) = (self.real.agents.get(who), self.real.bodies.get(at)) else {
             return Ok(());
         };
-        let product = endpoint.publish(&real_key, real);
+        let product = endpoint.publish(real_key, real);
         self.show(who, &format!("{product:?}"));
         verdict(&format!("§4.5: publish by {who} on {}", key.text()), &product.verdict, model.map(|_| ()))?;
         let receipt = Receipt { fanout: product.fanout, skipped: product.skipped, dropped: product.dropped };
