@@ -7,7 +7,7 @@ use fak_abi::{Act as RealAct, ChannelKey, Id, Rider, Timestamp};
 
 use super::Sim;
 use super::compare::{outcome, said, verdict};
-use crate::sim::fault::{Step, ensure, same};
+use crate::sim::fault::{Fault, Step, ensure, same};
 use crate::sim::model::channels::{Asked, Receipt};
 use crate::sim::model::{Key, Who};
 use crate::sim::real::{Bound, Received, broken};
@@ -77,23 +77,34 @@ impl Sim {
         };
         let blocking = self.model.setup.urged || deadline % 8 < 3;
         let deadline = (deadline % 2 == 1).then(|| self.model.now + u64::from(deadline) * 20_000);
-        let model = self.model.request(who, &key, &body, deadline, blocking);
+        self.request_by(who, (&key, &real_key), at, (deadline, blocking))?;
+        Ok(())
+    }
+
+    /// Which request it is, if it was accepted.
+    pub(super) fn request_by(
+        &mut self,
+        who: Who,
+        (key, real_key): (&Key, &ChannelKey),
+        at: usize,
+        (deadline, blocking): (Option<u64>, bool),
+    ) -> Result<Option<usize>, Fault> {
+        let Some(body) = self.model.bodies.get(at).cloned() else { return Ok(None) };
+        let model = self.model.request(who, key, &body, deadline, blocking);
         let (Some(endpoint), Some(real)) = (self.real.agents.get(who), self.real.bodies.get(at)) else {
-            return Ok(());
+            return Ok(None);
         };
         let rider = Rider { deadline: deadline.map(Timestamp::from_micros), ..Rider::default() };
         let options = RequestOptions { blocking, rider: Some(&rider) };
-        let product = endpoint.request(&real_key, real, &options);
-        self.tidied(who, &key);
+        let product = endpoint.request(real_key, real, &options);
+        self.tidied(who, key);
         if let Some((pending, _)) =
             outcome(&format!("§4.7: request by {who} at {}", key.text()), product, model)?
         {
             self.real.asked.push(Some(pending));
-            if self.model.setup.urged {
-                return self.exchange(self.real.asked.len() - 1, agent);
-            }
+            return Ok(Some(self.real.asked.len() - 1));
         }
-        Ok(())
+        Ok(None)
     }
 
     /// In an episode that is urged, the session of somebody who waits for an answer of one's own; else of anybody.
@@ -108,6 +119,9 @@ impl Sim {
     }
 
     pub(super) fn reply(&mut self, agent: u8, request: u8, body: u8) -> Step {
+        if self.model.setup.urged && request % 4 < 3 {
+            return self.converse(agent, body);
+        }
         let count = self.real.inbox.len();
         let Some(at) = count.checked_sub(1 + usize::from(request) % count.clamp(1, 4)) else { return Ok(()) };
         let Some(received) = self.model.inbox.get(at).copied() else { return Ok(()) };

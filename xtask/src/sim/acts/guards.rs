@@ -89,6 +89,9 @@ impl Sim {
     }
 
     pub(super) fn lease_answer(&mut self, request: u8, time: u8) -> Step {
+        if self.model.setup.urged && request % 4 < 3 {
+            return self.converse(request, time);
+        }
         let Some(at) = self.asked_at(request) else { return Ok(()) };
         self.lease_answer_of(at, guard_time(time))
     }

@@ -5,9 +5,10 @@ use fak_abi::ChannelKey;
 
 use super::Sim;
 use super::guards::guard_time;
-use crate::sim::fault::Step;
+use crate::sim::fault::{Fault, Step};
 use crate::sim::model::channels::What;
 use crate::sim::model::{Key, Scope, Who};
+use crate::sim::real::broken;
 
 /// The first of the keys that little else happens at: a mailbox there has seldom held anything with a time to live.
 const QUIET: usize = 17;
@@ -15,18 +16,24 @@ const QUIET: usize = 17;
 const SMALL: usize = 8;
 
 impl Sim {
-    /// The newest body that somebody may share.
-    fn own_body(&self, who: Who) -> Option<usize> {
-        self.model
-            .bodies
-            .iter()
-            .rposition(|body| body.owner == who && body.scope != Scope::Agent && !body.quarantined)
+    /// The newest body of somebody that it may share with another; one that is made for it, if there is none.
+    fn own_body(&mut self, who: Who, with: Who) -> Result<Option<usize>, Fault> {
+        let there = |sim: &Self| {
+            sim.model.bodies.iter().rposition(|body| {
+                body.owner == who && body.scope != Scope::Agent && sim.model.flows(body, with)
+            })
+        };
+        if there(self).is_none() {
+            let is_near = self.model.fleet(who).is_some() && self.model.fleet(who) == self.model.fleet(with);
+            self.mint_by(who, 0)?;
+            self.widen_by(who, self.model.bodies.len() - 1, if is_near { Scope::Fleet } else { Scope::Tenant })?;
+        }
+        Ok(there(self))
     }
 
-    /// Those who are there and have something to share, from the `n`th on.
-    fn sharers(&self, n: u8) -> Vec<(Who, usize)> {
-        let live = (0..self.model.agents.len()).filter(|who| self.model.is_live(*who));
-        let mut all: Vec<_> = live.filter_map(|who| Some((who, self.own_body(who)?))).collect();
+    /// Those who are there, from the `n`th on.
+    fn those_there(&self, n: u8) -> Vec<Who> {
+        let mut all: Vec<_> = (0..self.model.agents.len()).filter(|who| self.model.is_live(*who)).collect();
         let by = usize::from(n) % all.len().max(1);
         all.rotate_left(by);
         all
@@ -35,26 +42,29 @@ impl Sim {
     /// §4.3: fills a mailbox, has several wait for room there, makes some, and drops whoever was woken: another must be.
     pub(super) fn crowd(&mut self, agent: u8, key: u8) -> Step {
         let (key, real) = Self::key_at(QUIET + usize::from(key % 3))?;
-        let sharers = self.sharers(agent);
-        let Some((filler, body)) = sharers.first().copied() else { return Ok(()) };
         if self.model.setup.capacity > SMALL {
             return Ok(());
         }
+        let there = self.those_there(agent);
+        let Some(filler) = there.first().copied() else { return Ok(()) };
+        let Some(body) = self.own_body(filler, filler)? else { return Ok(()) };
         for _ in 0..SMALL {
             if self.model.has_room(filler, &key) {
                 self.send_by(filler, (&key, &real), body, None, None)?;
             }
         }
-        for (who, body) in sharers.iter().copied().take(3) {
-            self.wait_for_room(who, key.clone(), real.clone(), body, 1)?;
-            self.poll_at(self.real.tasks.len() - 1)?;
+        for who in there.iter().copied().take(3) {
+            if let Some(body) = self.own_body(who, who)? {
+                self.wait_for_room(who, key.clone(), real.clone(), body, 1)?;
+                self.poll_at(self.real.tasks.len() - 1)?;
+            }
         }
         if self.in_line(&key, false).is_none() {
             return Ok(());
         }
         // Whoever can takes one message; only then somebody is woken.
-        for who in (0..self.model.agents.len()).rev() {
-            if self.model.is_live(who) && self.in_line(&key, true).is_none() {
+        for who in there.into_iter().rev() {
+            if self.in_line(&key, true).is_none() {
                 self.try_recv_by(who, &key, &real)?;
             }
         }
@@ -78,8 +88,10 @@ impl Sim {
     pub(super) fn flood(&mut self, at: usize, n: u8) -> Step {
         let Some(sub) = self.model.subs.get(at).filter(|sub| sub.open) else { return Ok(()) };
         let key = sub.key.clone();
-        let real = real_key(&key)?;
-        let Some((who, body)) = self.sharers(n).first().copied() else { return Ok(()) };
+        let real = key.text().parse().map_err(broken)?;
+        let to = sub.who;
+        let Some(who) = self.those_there(n).first().copied() else { return Ok(()) };
+        let Some(body) = self.own_body(who, to)? else { return Ok(()) };
         for _ in 0..=SMALL {
             let is_lossy = self.model.subs.get(at).is_none_or(|sub| sub.missed > 0);
             if !is_lossy && self.model.setup.capacity <= SMALL {
@@ -89,40 +101,67 @@ impl Sim {
         Ok(())
     }
 
-    /// §4.7: a request that was just made is received, answered, and its answer is taken, or each of it too late.
-    pub(super) fn exchange(&mut self, at: usize, how: u8) -> Step {
-        let Some(asked) = self.model.asked.get(at).cloned() else { return Ok(()) };
-        let real = real_key(&asked.key)?;
-        let only = self.model.only(&asked.key).map(|who| vec![who]);
-        let anybody = || (0..self.model.agents.len()).rev().filter(|who| self.model.is_live(*who)).collect();
-        let received = self.model.inbox.len();
-        for who in only.unwrap_or_else(anybody) {
-            if self.model.inbox.len() > received {
+    /// §4.7: somebody asks another along an edge, and is answered.
+    pub(super) fn converse(&mut self, n: u8, how: u8) -> Step {
+        let there = self.those_there(n);
+        let ways = there.iter().flat_map(|from| there.iter().map(|to| (*from, *to)));
+        let nowhere = Key { locale: "session", id: String::new() };
+        let near = |from: Who, to: Who| {
+            let fleet = self.model.fleet(from).is_some_and(|fleet| self.model.fleet(to) == Some(fleet));
+            fleet || self.model.tenant(from).is_some_and(|tenant| self.model.tenant(to) == Some(tenant))
+        };
+        let mut ways = ways.filter(|(from, to)| {
+            from != to && near(*from, *to) && self.model.is_linked(&nowhere, *from, *to)
+        });
+        let Some((from, to)) = ways.next() else { return Ok(()) };
+        let id = self.model.agent(to).map(|agent| agent.trace.clone()).unwrap_or_default();
+        let (Some(question), Some(answer)) = (self.own_body(from, to)?, self.own_body(to, from)?) else {
+            return Ok(());
+        };
+        let key = Key { locale: "session", id };
+        let real = key.text().parse().map_err(broken)?;
+        let Some(at) = self.request_by(from, (&key, &real), question, (None, how >= 128))? else {
+            return Ok(());
+        };
+        self.answered(at, (to, &key, &real), answer, how)
+    }
+
+    /// A request that was just made is received and answered, and its answer is taken; or each of it too late.
+    fn answered(
+        &mut self,
+        at: usize,
+        (to, key, real): (Who, &Key, &ChannelKey),
+        answer: usize,
+        how: u8,
+    ) -> Step {
+        // What came before it is received as well.
+        let mut received = None;
+        for _ in 0..SMALL {
+            let before = self.model.inbox.len();
+            if how.is_multiple_of(2) {
+                self.lease_by(to, key, real, guard_time(how))?;
+            } else {
+                self.try_recv_by(to, key, real)?;
+            }
+            received = (before..self.model.inbox.len()).find(|n| self.is_request(*n, at));
+            if received.is_some() {
                 break;
             }
-            if how.is_multiple_of(2) {
-                self.lease_by(who, &asked.key, &real, guard_time(how))?;
-            } else {
-                self.try_recv_by(who, &asked.key, &real)?;
-            }
         }
-        let Some((receiver, at, _)) = self.model.inbox.get(received).copied() else { return Ok(()) };
-        let Some(body) = self.own_body(receiver) else { return Ok(()) };
-        if how % 8 == 2 {
+        let Some(received) = received else { return Ok(()) };
+        if how % 4 == 2 {
             // Its guard is over, and so is the right to answer.
             self.advance(LONG)?;
         }
-        self.reply_by(receiver, received, body)?;
-        let is_there = |sim: &Self| sim.model.asked.get(at).is_some_and(|asked| asked.answer.is_some());
-        let times = if how / 8 % 4 == 1 { 1 } else { 8 };
-        for _ in 0..times {
-            if !is_there(self) || how / 8 % 4 == 3 {
-                break;
-            }
+        self.reply_by(to, received, answer)?;
+        let (is_late, is_worn) = (how / 4 % 4 == 0, how / 4 % 4 == 1);
+        for _ in 0..if is_worn { SMALL } else { 1 } {
             let guards = self.real.guards.len();
-            self.lease_answer_of(at, guard_time(how))?;
+            if how / 4 % 4 < 3 {
+                self.lease_answer_of(at, guard_time(how))?;
+            }
             let Some(guard) = self.real.guards.get_mut(guards).and_then(Option::take) else { break };
-            if how / 8 % 4 == 0 {
+            if is_late {
                 self.advance(LONG)?;
                 self.ack_of(guards, guard)?;
             } else {
@@ -132,11 +171,12 @@ impl Sim {
         }
         self.take_answer_of(at)
     }
+
+    /// Whether what was received as the `n`th request is the one that was made as the `at`th.
+    fn is_request(&self, n: usize, at: usize) -> bool {
+        self.model.inbox.get(n).is_some_and(|(_, request, _)| *request == at)
+    }
 }
 
 /// A step of the clock that outlasts every guard.
 const LONG: u8 = 6;
-
-fn real_key(key: &Key) -> Result<ChannelKey, crate::sim::fault::Fault> {
-    key.text().parse().map_err(crate::sim::real::broken)
-}
