@@ -173,12 +173,7 @@ impl Sim {
         self.publish_by(who, (&key, &real_key), at)
     }
 
-    pub(super) fn publish_by(
-        &mut self,
-        who: Who,
-        (key, real_key): (&Key, &ChannelKey),
-        at: usize,
-    ) -> Step {
+    pub(super) fn publish_by(&mut self, who: Who, (key, real_key): (&Key, &ChannelKey), at: usize) -> Step {
         let Some(body) = self.model.bodies.get(at).cloned() else { return Ok(()) };
         let model = self.model.publish(who, key, &body);
         let (Some(endpoint), Some(real)) = (self.real.agents.get(who), self.real.bodies.get(at)) else {

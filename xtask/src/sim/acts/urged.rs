@@ -26,7 +26,11 @@ impl Sim {
         if there(self).is_none() {
             let is_near = self.model.fleet(who).is_some() && self.model.fleet(who) == self.model.fleet(with);
             self.mint_by(who, 0)?;
-            self.widen_by(who, self.model.bodies.len() - 1, if is_near { Scope::Fleet } else { Scope::Tenant })?;
+            self.widen_by(
+                who,
+                self.model.bodies.len() - 1,
+                if is_near { Scope::Fleet } else { Scope::Tenant },
+            )?;
         }
         Ok(there(self))
     }
