@@ -99,9 +99,10 @@ impl Endpoint {
         let deadline = rider.and_then(|rider| rider.deadline);
         let extra = Extra { expires: deadline, ..Extra::default() }.boxed();
         let body = cleared.transformed().unwrap_or(body);
-        let spread = self.spread(&listed, route, (body, extra), |_| true);
-        let verdict = cleared.allow(spread.seq);
-        let Spread { seq, fanout, skipped, dropped } = spread;
+        let issued = self.spread(&listed, route, (body, extra), |_| true);
+        let Spread { seq, fanout, skipped, dropped } = issued.spread;
+        let verdict = cleared.allow(seq);
+        self.follow_up(issued);
         Publication { verdict, seq, fanout, skipped, dropped }
     }
 
@@ -115,16 +116,17 @@ impl Endpoint {
         })
     }
 
-    /// The copies of an act that was allowed, to those in the domains that are `wanted`.
+    /// The copies of an act that was allowed, to those in the domains that are `wanted`. What they have
+    /// done besides is for [`Self::follow_up`].
     pub(crate) fn spread(
         &self,
         topic: &Topic,
         route: Arc<Route>,
         (body, extra): (&Ref, Option<Box<Extra>>),
         wanted: impl Fn(Domains<'_>) -> bool,
-    ) -> Spread {
+    ) -> Issued {
         let core = self.core();
-        let Some(link) = core.link() else { return Spread::default() };
+        let Some(link) = core.link() else { return Issued::default() };
         let now = topic.is_timed().then(|| core.now());
         let linked = self.has_edges().then(|| {
             // Asked before the topic is locked. Who subscribes meanwhile is none of this.
@@ -134,9 +136,13 @@ impl Endpoint {
             subscribers.iter().map(|subscriber| subscriber.incarnation()).collect::<HashSet<_>>()
         });
         let issuing = Issuing { route, body, extra, linked: linked.as_ref(), now };
-        let Issued { spread, wakes, expired } = topic.publish(issuing, link.sequence(), wanted);
+        topic.publish(issuing, link.sequence(), wanted)
+    }
+
+    /// Wakes whom copies are for, once the act has its entry, and buries what was in their way.
+    pub(crate) fn follow_up(&self, issued: Issued) {
+        let Issued { wakes, expired, .. } = issued;
         wakes.into_iter().for_each(Waker::wake);
-        core.dead_copies(expired, Cause::Expire);
-        spread
+        self.core().dead_copies(expired, Cause::Expire);
     }
 }

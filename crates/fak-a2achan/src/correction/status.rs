@@ -95,7 +95,7 @@ impl Endpoint {
             give_back(routes);
             return self.revoke(cleared, refusal(Reason::Malformed, sites::STATUS_STALE));
         }
-        let mut seq = 0;
+        let mut copies = Vec::new();
         for (body, (route, _)) in bodies.iter().zip(routes) {
             let Some(listed) = &listed else { break };
             // Whoever shares the fleet gets the fleet's copy only.
@@ -103,9 +103,11 @@ impl Endpoint {
                 body.scope() == ShareScope::Tenant && me.fleet().is_some() && me.fleet() == to.fleet
             };
             let body = cleared.transformed().unwrap_or(body);
-            seq = seq.max(self.spread(listed, route, (body, None), |to| !twice(to)).seq);
+            copies.push(self.spread(listed, route, (body, None), |to| !twice(to)));
         }
-        cleared.allow(seq)
+        let verdict = cleared.allow(copies.iter().map(|issued| issued.spread.seq).max().unwrap_or_default());
+        copies.into_iter().for_each(|issued| self.follow_up(issued));
+        verdict
     }
 
     /// The attached agents that this one may see, with their statuses (§4.10). Needs no capability.

@@ -79,8 +79,9 @@ impl<L: Locks> Mailbox<L> {
         let before = purge.entries.len();
         purge.entries.extend(out.queue.drain(..));
         purge.entries.extend(out.leased.drain(..).map(|leased| leased.end(&mut purge.unleased)));
-        purge.entries.sort_by_key(|entry| entry.seq);
         self.bury(out, before, purge);
+        // Only now: what was purged before, and is booked already, is sorted in among the rest.
+        purge.entries.sort_by_key(|entry| entry.seq);
     }
 
     /// Takes out what has had its time.

@@ -292,3 +292,60 @@ fn entries_and_gaps_add_up_while_the_log_is_drained() {
     }
     assert_eq!(w.audit.pending(), 24);
 }
+
+/// Writes the log out when it is woken, and counts what is in it.
+struct Reads {
+    log: parking_lot::Mutex<AuditLog<Vec<u8>>>,
+    entries: std::sync::atomic::AtomicU64,
+}
+
+impl std::task::Wake for Reads {
+    fn wake(self: Arc<Self>) {
+        let mut log = self.log.lock();
+        log.drain().unwrap();
+        self.entries.store(log.checkpoint().count, Ordering::Relaxed);
+    }
+}
+
+/// §3.6: whoever is woken by an act finds its entry in the log, however short the way it took.
+#[test]
+fn an_act_has_its_entry_before_anybody_is_woken() {
+    let Audited { world, log, .. } = Audited::new(64, BusConfig::default(), |_| Opinion::Allow);
+    let (alpha, bravo) = (world.agent("alpha"), world.agent("bravo"));
+    let (at, topic) = (key("in_kernel:w"), key("in_kernel:news"));
+    let (out, body) = (alpha.channel(&at), shared(&alpha, "x"));
+    let mut news = bravo.subscribe(&topic).allowed().unwrap();
+    let reads = Arc::new(Reads { log: parking_lot::Mutex::new(log), entries: Default::default() });
+    let waker = std::task::Waker::from(Arc::clone(&reads));
+    // The entry of `act` is there when it ends the wait.
+    let wakes = |wait: &mut dyn FnMut(&mut std::task::Context<'_>) -> bool, act: &dyn Fn()| {
+        assert!(wait(&mut std::task::Context::from_waker(&waker)), "it waits");
+        let before = {
+            let mut log = reads.log.lock();
+            log.drain().unwrap();
+            log.checkpoint().count
+        };
+        reads.entries.store(before, Ordering::Relaxed);
+        act();
+        assert_eq!(reads.entries.load(Ordering::Relaxed), before + 1);
+    };
+    let keyed = SendOptions { ttl: Some(Duration::from_secs(1)), ..SendOptions::default() };
+    let sends: [&dyn Fn(); 4] = [
+        &|| allowed(&out.send(&body)),
+        &|| allowed(&alpha.send(&at, &body)),
+        &|| allowed(&alpha.send_with(&at, &body, &keyed)),
+        &|| drop(alpha.request(&at, &body, &Default::default()).allowed().unwrap()),
+    ];
+    for send in sends {
+        let mut wait = Box::pin(bravo.recv(&at));
+        wakes(&mut |cx| wait.as_mut().poll(cx).is_pending(), send);
+        drop(wait);
+        message(bravo.try_recv(&at));
+    }
+    {
+        let mut wait = Box::pin(news.recv());
+        wakes(&mut |cx| wait.as_mut().poll(cx).is_pending(), &|| {
+            allowed(&alpha.publish(&topic, &body).verdict);
+        });
+    }
+}

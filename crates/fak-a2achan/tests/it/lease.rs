@@ -400,3 +400,25 @@ fn an_answer_can_be_taken_under_a_guard() {
     assert_eq!((stats.dead, stats.queued), (2, 0));
     assert!(stats.is_conserved());
 }
+
+/// §4.10, §4.12: a binder leaves with a message that is worn out and an older one queued: each is a dead letter once,
+/// and both of them stop counting for whoever sent them.
+#[test]
+fn a_leaving_binder_frees_what_it_held_and_what_it_left_queued() {
+    let limits = Limits { queued_bytes: 10, ..Limits::default() };
+    let world = World::with(BusConfig { limits, redeliveries: 1, ..BusConfig::default() }, |b| b);
+    let (alpha, bravo) = (world.agent("alpha"), world.agent("bravo"));
+    let at = key("in_kernel:desk");
+    let _binding = bravo.bind(&at).allowed().unwrap();
+    allowed(&alpha.send(&at, &shared(&alpha, "123456")));
+    allowed(&alpha.send(&at, &shared(&alpha, "1234")));
+    let older = leased(bravo.try_recv_leased(&at, None));
+    drop(leased(bravo.try_recv_leased(&at, None)));
+    let _worn = leased(bravo.try_recv_leased(&at, None));
+    drop(older);
+    world.kernel.detach(&id("bravo")).unwrap();
+    assert_eq!(world.bus.stats().dead, 2);
+    assert!(world.bus.stats().is_conserved());
+    allowed(&alpha.send(&at, &shared(&alpha, "1234567890")));
+    denied(&alpha.send(&at, &shared(&alpha, "1")), Reason::RateLimited, "a2achan/bytes");
+}
