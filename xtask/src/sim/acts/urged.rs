@@ -158,10 +158,11 @@ impl Sim {
             self.advance(LONG)?;
         }
         self.reply_by(to, received, answer)?;
-        let (is_late, is_worn) = (how / 4 % 4 == 0, how / 4 % 4 == 1);
+        let ending = how / 4 % 4;
+        let (is_late, is_worn) = (ending == 0, ending == 1);
         for _ in 0..if is_worn { SMALL } else { 1 } {
             let guards = self.real.guards.len();
-            if how / 4 % 4 < 3 {
+            if ending < 3 {
                 self.lease_answer_of(at, guard_time(how))?;
             }
             let Some(guard) = self.real.guards.get_mut(guards).and_then(Option::take) else { break };
