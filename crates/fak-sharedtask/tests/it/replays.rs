@@ -8,9 +8,6 @@ use serde_json::json;
 use crate::support::{
     World, answer, config, decision_of, id, note, patch, record, refused, replace, task, with_approval,
 };
-}
-
-use crate::support::{World, answer, config, id, note, patch, record, refused, task};
 
 #[test]
 fn a_retry_with_a_key_is_answered_and_not_done_again() {
