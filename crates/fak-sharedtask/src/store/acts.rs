@@ -65,6 +65,9 @@ impl TaskStore {
             if !is_actor(&record.updated_by, principal) {
                 return refuse(permit, Reason::TrustViolation, ACTOR);
             }
+            if acting.is_oversize() {
+                return refuse(permit, Reason::Oversize, OVERSIZE);
+            }
             let sight = Sight::of(&core.config.domain, principal);
             let confirmed: Vec<Hash> =
                 claims(&record).filter(|hash| acting.confirms(hash)).cloned().collect();
@@ -160,6 +163,9 @@ impl Core {
         let principal = acting.call.principal();
         if !is_actor(&patch.actor, principal) {
             return refuse(permit, Reason::TrustViolation, ACTOR);
+        }
+        if acting.is_oversize() || patch.ops.items.len() > self.config.rules.limits.ops {
+            return refuse(permit, Reason::Oversize, OVERSIZE);
         }
         let sight = Sight::of(&self.config.domain, principal);
         let plan = Plan::new(patch, &self.config.rules.limits, &|hash| acting.confirms(hash));
