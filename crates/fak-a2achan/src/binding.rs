@@ -28,8 +28,8 @@ use crate::sites;
 /// # };
 /// # let (alpha, bravo) = (attach("alpha")?, attach("bravo")?);
 /// # let work = ChannelKey::new(Locale::InKernel, "work")?;
-/// # let order = alpha.widen(&alpha.mint("build"), ShareScope::Fleet).allowed().ok_or("refused")?;
-/// let desk = bus.endpoint(&bravo).bind(&work).allowed().ok_or("refused")?;
+/// # let order = alpha.widen(&alpha.mint("build"), ShareScope::Fleet).ok_or_else(|verdict| verdict.to_string())?;
+/// let desk = bus.endpoint(&bravo).bind(&work).ok_or_else(|verdict| verdict.to_string())?;
 /// // From here on only bravo receives there, and sends are checked against it.
 /// let mine = bus.endpoint(&alpha).try_recv(&work);
 /// assert_eq!(mine.refusal().and_then(|verdict| verdict.reason()), Some(fak_abi::Reason::TrustViolation));
@@ -132,6 +132,7 @@ impl Endpoint {
             None => self.core().session_owner(key),
         };
         let refused = match &owner {
+            _ if self.core().is_closed() => Some(refusal(Reason::Misroute, sites::CLOSED)),
             None => Some(refusal(Reason::Misroute, sites::UNBIND_FREE)),
             Some(owner) if !Arc::ptr_eq(owner, self.me()) => {
                 Some(refusal(Reason::TrustViolation, sites::UNBIND_OTHER))

@@ -22,7 +22,7 @@ impl Gate {
             return const { deny(Reason::Malformed, sites::MALFORMED) };
         }
         if !call.caps().holds(Capability::A2aSend) {
-            return const { deny(Reason::DefaultDeny, sites::NO_SEND) };
+            return const { Opinion::lacking(Capability::A2aSend, sites::NO_SEND.site()) };
         }
         match call.body() {
             Some(body) => self.body(call, act, body),
@@ -85,7 +85,7 @@ impl Adjudicator for Gate {
                 const { deny(Reason::Malformed, sites::MALFORMED) }
             }
             Capability::A2aRecv if !call.caps().holds(Capability::A2aRecv) => {
-                const { deny(Reason::DefaultDeny, sites::NO_RECV) }
+                const { Opinion::lacking(Capability::A2aRecv, sites::NO_RECV.site()) }
             }
             Capability::A2aRecv => Opinion::Allow,
             _ => Opinion::Defer,

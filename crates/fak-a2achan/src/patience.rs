@@ -130,10 +130,16 @@ impl Channel {
     /// # Cancel safety
     /// As [`Endpoint::send_wait`].
     pub async fn send_wait(&self, body: &Ref, deadline: Option<Timestamp>) -> Verdict {
-        let mut verdict = self.send(body);
+        // Apart from the waiting, so that what is answered at once is not kept in between.
+        let verdict = self.send(body);
         if !is_full(&verdict) {
             return verdict;
         }
+        self.send_with_room(body, deadline, verdict).await
+    }
+
+    /// As [`Self::send_wait`], after an attempt that was refused for want of room.
+    async fn send_with_room(&self, body: &Ref, deadline: Option<Timestamp>, mut verdict: Verdict) -> Verdict {
         if let Some(mailbox) = self.mailbox() {
             let mut wait = Wait::new(self.endpoint(), mailbox, deadline);
             let sent = std::future::poll_fn(|cx| {

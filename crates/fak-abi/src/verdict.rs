@@ -4,6 +4,7 @@
 use std::fmt;
 use std::num::NonZeroU32;
 
+use crate::capability::Capability;
 use crate::closed::closed_enum;
 use crate::digest::Digest;
 use crate::id::Id;
@@ -132,6 +133,8 @@ pub struct Refusal {
     pub site: Site,
     /// Milliseconds after which the same act may pass, for a `wait` refusal that knows (§2.7).
     pub retry_after_ms: Option<u32>,
+    /// The capability that was not granted, if that is why (§2.8).
+    pub lacks: Option<Capability>,
 }
 
 impl Refusal {
@@ -139,7 +142,14 @@ impl Refusal {
     #[must_use]
     #[inline]
     pub const fn new(reason: Reason, site: Site) -> Self {
-        Self { reason, site, retry_after_ms: None }
+        Self { reason, site, retry_after_ms: None, lacks: None }
+    }
+
+    /// Refused at `site` because `capability` was not granted: DEFAULT_DENY (§2.8).
+    #[must_use]
+    #[inline]
+    pub const fn lacking(capability: Capability, site: Site) -> Self {
+        Self { lacks: Some(capability), ..Self::new(Reason::DefaultDeny, site) }
     }
 
     /// The same act may pass after this many milliseconds.
@@ -185,6 +195,13 @@ impl Opinion {
     #[inline]
     pub const fn deny(reason: Reason, site: Site) -> Self {
         Self::Deny(Refusal::new(reason, site))
+    }
+
+    /// Refused at `site` because `capability` was not granted (§2.8).
+    #[must_use]
+    #[inline]
+    pub const fn lacking(capability: Capability, site: Site) -> Self {
+        Self::Deny(Refusal::lacking(capability, site))
     }
 
     /// Which kind of verdict it argues for.
@@ -337,14 +354,19 @@ impl Verdict {
 impl fmt::Display for Verdict {
     /// One line with rung, reason, site and hint: enough to explain a refusal in one step.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self::Deny { refusal: Refusal { reason, site, retry_after_ms }, by } = self else {
+        let Self::Deny { refusal: Refusal { reason, site, retry_after_ms, lacks }, by } = self else {
             return write!(f, "{} by {}", self.kind(), self.by());
         };
         write!(f, "deny {reason} ({}) by {by} at {site}", reason.disposition())?;
         if let Some(ms) = retry_after_ms {
             write!(f, ", retry after {ms} ms")?;
         }
-        write!(f, ": {}", reason.advice())
+        match lacks {
+            Some(capability) => {
+                write!(f, ": the capability {capability} is not granted: ask the host to grant it")
+            }
+            None => write!(f, ": {}", reason.advice()),
+        }
     }
 }
 
@@ -467,6 +489,18 @@ mod tests {
             "deny RATE_LIMITED (wait) by rate at rate/agent#2, retry after 40 ms: a bound is reached: wait, or read what is queued"
         );
         assert_eq!(Verdict::allow("a2achan/gate").to_string(), "allow by a2achan/gate");
+    }
+
+    /// §2.8: a capability that is missing is named, so that nobody has to look up which one it is.
+    #[test]
+    fn a_refusal_for_want_of_a_capability_names_it() {
+        let refusal = Refusal::lacking(Capability::A2aSend, Site::new("a2achan/no-send"));
+        assert_eq!((refusal.reason, refusal.lacks), (Reason::DefaultDeny, Some(Capability::A2aSend)));
+        assert_eq!(
+            Verdict::deny(refusal, "a2achan/gate").to_string(),
+            "deny DEFAULT_DENY (terminal) by a2achan/gate at a2achan/no-send: \
+             the capability a2a.send is not granted: ask the host to grant it"
+        );
     }
 
     #[test]

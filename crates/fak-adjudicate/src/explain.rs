@@ -1,7 +1,8 @@
 //! Explaining an act: every rung asked, nothing counted, nothing written (§3.5).
 
 use fak_abi::{
-    Explanation, Opinion, RungName, RungOpinion, SiteInfo, Tool, ToolCall, Verdict, VerdictKind, json,
+    Capability, Explanation, Opinion, RungName, RungOpinion, SiteInfo, Tool, ToolCall, Verdict, VerdictKind,
+    json,
 };
 
 use crate::fold::ask;
@@ -15,7 +16,7 @@ impl Kernel {
             None => {
                 let (refusal, by) = self.unready(call);
                 let site = Self::site(refusal.site.check()).copied();
-                let next = self.next_step(call, site, refusal.reason.advice());
+                let next = self.next_step(call, (site, refusal.lacks), refusal.reason.advice());
                 let empty = Explanation {
                     rungs: Vec::new(),
                     verdict: Verdict::Defer { by },
@@ -50,7 +51,8 @@ impl Kernel {
             of_rungs.chain(sites::KERNEL_SITES).find(|info| info.check == check).copied()
         });
         let advice = verdict.reason().map_or("nothing: the act is allowed", fak_abi::Reason::advice);
-        let mut next = self.next_step(call, site, advice);
+        let lacks = verdict.refusal().and_then(|refusal| refusal.lacks);
+        let mut next = self.next_step(call, (site, lacks), advice);
         let decider =
             chain.rungs.iter().find(|rung| verdict.refusal().is_some() && rung.name == verdict.by());
         let hint = decider.and_then(|rung| self.guarded(|| rung.judge.hint(call)).flatten());
@@ -60,8 +62,17 @@ impl Kernel {
         Explanation { rungs, verdict, site, next }
     }
 
-    /// What to do next: the check's own advice, with the nearest tool where the tool is unknown.
-    fn next_step(&self, call: &ToolCall<'_>, site: Option<SiteInfo>, advice: &str) -> String {
+    /// What to do next: have the capability granted that is missing, or the check's own advice, with the nearest tool where the tool
+    /// is unknown.
+    fn next_step(
+        &self,
+        call: &ToolCall<'_>,
+        (site, lacks): (Option<SiteInfo>, Option<Capability>),
+        advice: &str,
+    ) -> String {
+        if let Some(capability) = lacks {
+            return format!("ask the host to grant {capability}");
+        }
         let mut next = site.map_or(advice, |info| info.next).to_owned();
         if let Tool::Outside(token) = call.tool()
             && token.index().is_none()

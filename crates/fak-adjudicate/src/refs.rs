@@ -31,7 +31,7 @@ impl Adjudicator for RefsRung {
     fn judge(&self, call: &ToolCall<'_>, _desk: &Desk<'_>) -> Opinion {
         match call.tool().act().map(Act::capability) {
             Some(cap) if call.caps().holds(cap) => Opinion::Allow,
-            Some(_) => Opinion::deny(Reason::DefaultDeny, sites::CAPABILITY.site()),
+            Some(cap) => Opinion::lacking(cap, sites::CAPABILITY.site()),
             None => Opinion::Defer,
         }
     }

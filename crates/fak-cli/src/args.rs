@@ -152,8 +152,8 @@ pub(crate) struct ExplainArgs {
     #[arg(long, conflicts_with = "what")]
     pub(crate) checks: bool,
     /// Only this step of the scenario, counted from 1.
-    #[arg(long, value_name = "N", requires = "what", value_parser = step_number)]
-    pub(crate) step: Option<usize>,
+    #[arg(long, value_name = "N", requires = "what", allow_negative_numbers = true)]
+    pub(crate) step: Option<String>,
     /// Explain under this policy instead of the scenario's own; TOML, or JSON if its name ends in .json.
     #[arg(long, value_name = "FILE", requires = "what")]
     pub(crate) policy: Option<PathBuf>,
@@ -231,11 +231,6 @@ pub(crate) struct AuditShowArgs {
     /// Only entries before this time, RFC 3339.
     #[arg(long, value_name = "TIME")]
     pub(crate) until: Option<Timestamp>,
-}
-
-/// A step's number; how many there are is known once the scenario is read.
-fn step_number(text: &str) -> Result<usize, String> {
-    text.parse().map_err(|_| "expected a step's number, 1 to as many as there are".to_owned())
 }
 
 /// A reason, in any case.
@@ -391,9 +386,13 @@ impl FromStr for BaseArg {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        match text {
+        // A scenario writes "@current" and "@0".
+        match text.strip_prefix('@').unwrap_or(text) {
             "current" => Ok(Self::Current),
-            text => text.parse().map(Self::Number).map_err(|_| "expected \"current\" or a number".to_owned()),
+            number => number.parse().map(Self::Number).map_err(|_| {
+                "expected \"current\", or the number of a revision: 0 for the record as it was made"
+                    .to_owned()
+            }),
         }
     }
 }

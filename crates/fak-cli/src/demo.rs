@@ -21,9 +21,21 @@ const LEGS: &[(usize, &str)] = &[
     (23, "The tallies of the bus"),
 ];
 
+/// What was attempted where something is refused or not there, by whom and with what: the line itself tells only the answer.
+const ATTEMPTS: &[(usize, &str)] = &[
+    (3, "alpha sends notes that it has shared with nobody: they are private, and stay with it"),
+    (4, "alpha sends a text that the host has quarantined, though it is shared with the fleet"),
+    (5, "mute sends a greeting that it has shared with the fleet: it may widen, but not send"),
+    (6, "bravo looks for what was refused: none of it is there"),
+    (8, "charlie, of another fleet, receives what alpha left for bravo's session"),
+    (12, "alpha resumes the same window a second time"),
+    (17, "charlie, of another fleet, looks for what alpha published for its own: it was skipped"),
+];
+
 /// How a line is read, and where to go on.
 const LEGEND: &str = "
-A line is: step, act, who, where, verdict and reason, \"by\" the rung that decided, \"at\" the check that refused.
+A line is: step, act, who, where, verdict and reason, \"by\" the rung that decided, \"at\" the check that refused,
+and \"lacks\" the capability that was missing.
   fak explain TRUST_VIOLATION       what a reason means
   fak explain a2achan/private       what a check refuses, and what to do
   fak                               how to write a scenario of your own";
@@ -69,6 +81,9 @@ fn tell(report: &Report, output: &mut Output) -> Result<(), Failure> {
             output.text(format!("\n{title}"))?;
         }
         output.text(step.to_text(output.style()))?;
+        if let Some((_, attempt)) = ATTEMPTS.iter().find(|(number, _)| *number == step.number) {
+            output.text(format!("     {attempt}"))?;
+        }
         for line in step.faults("", output.style()) {
             output.text(format!("     {line}"))?;
         }
@@ -85,5 +100,19 @@ mod tests {
         let scenario = Scenario::parse(SCENARIO.as_bytes(), Path::new("demo"), Reach::Folder).unwrap();
         assert!(LEGS.iter().all(|(first, _)| (1..=scenario.len()).contains(first)));
         assert_eq!(LEGS.last().map(|(first, _)| *first), Some(scenario.len()));
+    }
+
+    /// A line that is refused, or finds nothing, is told in words, and in those of the one who did it.
+    #[test]
+    fn what_was_attempted_is_told_of_every_refusal() {
+        let scenario = Scenario::parse(SCENARIO.as_bytes(), Path::new("demo"), Reach::Folder).unwrap();
+        let report = scenario.perform(&Performance::default()).unwrap();
+        let answered = report.steps.iter().filter(|step| !["allow", "done"].contains(&step.verdict.as_str()));
+        let told: Vec<_> = answered.map(|step| (step.number, step.by.as_deref().unwrap())).collect();
+        assert_eq!(told.len(), ATTEMPTS.len());
+        for ((number, by), (told, attempt)) in told.iter().zip(ATTEMPTS) {
+            assert_eq!(number, told);
+            assert!(attempt.starts_with(by), "step {number}: {attempt}");
+        }
     }
 }

@@ -21,7 +21,7 @@ pub(crate) fn explain(args: &ExplainArgs, output: &mut Output) -> Result<u8, Fai
         return if args.checks { list_checks(output) } else { reasons(output) };
     };
     // What is said of a scenario's steps is asked of a scenario.
-    let option = args.policy.as_ref().map(|_| "--policy").or(args.step.map(|_| "--step"));
+    let option = args.policy.as_ref().map(|_| "--policy").or(args.step.as_ref().map(|_| "--step"));
     if option.is_none() {
         if let Some(reason) = Reason::ALL.iter().find(|reason| reason.name().eq_ignore_ascii_case(what)) {
             return one_reason(*reason, output);
@@ -156,11 +156,8 @@ fn one_site(site: &SiteInfo, rung: Option<Word>, output: &mut Output) -> Result<
 fn scenario(path: &Path, args: &ExplainArgs, output: &mut Output) -> Result<u8, Failure> {
     let scenario =
         Scenario::load(path, reach(args.allow_outside)).map_err(|error| Failure::scenario(path, error))?;
-    if let Some(number) = args.step.filter(|number| !(1..=scenario.len()).contains(number)) {
-        let hint = format!("the scenario has steps 1 to {}", scenario.len());
-        return Err(Failure::Unknown { name: format!("step {number}"), hint });
-    }
-    let explaining = args.step.map_or(Explaining::Everything, Explaining::Step);
+    let only = args.step.as_deref().map(|given| step_number(given, &scenario)).transpose()?;
+    let explaining = only.map_or(Explaining::Everything, Explaining::Step);
     let how = match &args.policy {
         Some(policy) => Performance::default().policy(policy::load(policy)?),
         None => Performance::default(),
@@ -170,7 +167,7 @@ fn scenario(path: &Path, args: &ExplainArgs, output: &mut Output) -> Result<u8, 
         output.text(serde_json::to_string_pretty(&report).unwrap_or_default())?;
         return Ok(0);
     }
-    for step in report.steps.iter().filter(|step| args.step.is_none_or(|number| number == step.number)) {
+    for step in report.steps.iter().filter(|step| only.is_none_or(|number| number == step.number)) {
         output.text(step.to_text(output.style()))?;
         match &step.explanation {
             Some(explanation) => {
@@ -188,6 +185,20 @@ fn scenario(path: &Path, args: &ExplainArgs, output: &mut Output) -> Result<u8, 
         }
     }
     Ok(0)
+}
+
+/// The step that `--step` names.
+fn step_number(given: &str, scenario: &Scenario) -> Result<usize, Failure> {
+    let last = scenario.len();
+    if let Some(number) = given.parse().ok().filter(|number| (1..=last).contains(number)) {
+        return Ok(number);
+    }
+    let expected = match last {
+        0 => "but the scenario has no steps".to_owned(),
+        1 => "expected 1, the number of its only step".to_owned(),
+        _ => format!("expected the number of a step, 1 to {last}"),
+    };
+    Err(Failure::Usage(format!("--step {given:?}: {expected}")))
 }
 
 /// Why no rung has an opinion of a step, and what is known of its refusal all the same.

@@ -17,16 +17,14 @@ mod output;
 mod overview;
 mod policy;
 mod run;
+mod suggest;
 mod task;
 mod topo;
 mod word;
 
 use std::process::ExitCode;
 
-use clap::{
-    CommandFactory as _, Parser as _,
-    error::{ContextKind, ContextValue},
-};
+use clap::Parser as _;
 
 use crate::{
     args::{Cli, Verb},
@@ -34,7 +32,7 @@ use crate::{
 };
 
 fn main() -> ExitCode {
-    let cli = Cli::try_parse().unwrap_or_else(|error| suggest(error).exit());
+    let cli = Cli::try_parse().unwrap_or_else(|error| suggest::better(error).exit());
     let mut output = Output::new(cli.json);
     let done = match cli.verb {
         None => overview::show(&mut output),
@@ -53,30 +51,4 @@ fn main() -> ExitCode {
         Ok(status) => ExitCode::from(status),
         Err(failure) => failure.report(&mut output),
     }
-}
-
-/// Verbs, and what they are elsewhere called.
-const CALLED: &[(&str, &[&str])] = &[
-    ("run", &["test", "validate", "check", "exec", "play", "perform"]),
-    ("policy lint", &["lint"]),
-    ("audit verify", &["verify"]),
-    ("explain", &["why", "describe", "info", "list", "checks", "reasons"]),
-    ("demo", &["example", "examples", "tour", "start", "init", "new"]),
-];
-
-/// Names the verb that was meant where a swap or a slip makes it unlike for clap, but not for us.
-fn suggest(mut error: clap::Error) -> clap::Error {
-    let Some(ContextValue::String(given)) = error.get(ContextKind::InvalidSubcommand) else {
-        return error;
-    };
-    let command = Cli::command();
-    let called = CALLED.iter().find(|(_, names)| names.contains(&&**given)).map(|(verb, _)| *verb);
-    let near = called
-        .or_else(|| fak_abi::json::nearest(given, command.get_subcommands().map(clap::Command::get_name)))
-        .map(str::to_owned);
-    let near = if given.ends_with(".json") { Some(format!("run {given}")) } else { near };
-    if let (Some(near), None) = (near, error.get(ContextKind::SuggestedSubcommand)) {
-        error.insert(ContextKind::SuggestedSubcommand, ContextValue::Strings(vec![near]));
-    }
-    error
 }

@@ -113,7 +113,12 @@ fn apply(args: &TaskApplyArgs, output: &mut Output) -> Result<u8, Failure> {
         };
         let Some(rev) = found else {
             let last = desk.store.revision(&desk.task).map_or(0, |(number, _)| number);
-            let problem = format!("the record never had that revision, it is at revision {last}");
+            let problem = match last {
+                0 => "--base: the record has no revision but 0".to_owned(),
+                last => format!(
+                    "--base: expected \"current\" or a revision from 0 to {last}, which are those it has"
+                ),
+            };
             return Err(Failure::file(&args.journal, problem));
         };
         patch.base_rev = Some(rev);

@@ -29,6 +29,35 @@ impl<T, R> Answer<T, R> {
         }
     }
 
+    /// The value, or an error made of the refusal, as [`Outcome::ok_or_else`](fak_abi::Outcome::ok_or_else) has it: what the error
+    /// says is the caller's.
+    ///
+    /// # Errors
+    ///
+    /// What `refused` makes of the refusal, if it did not happen.
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use fak_abi::{Id, PrincipalSpec};
+    /// # use fak_adjudicate::Kernel;
+    /// # use fak_comm::{LaneArbiter, LaneRequest};
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let lanes = std::sync::Arc::new(LaneArbiter::new("[lanes]\nconcurrent = [\"docs\"]".parse()?));
+    /// let kernel = Kernel::builder().driver(lanes.clone()).build()?;
+    /// let alpha = kernel.attach(PrincipalSpec::agent(Id::new("alpha")?))?;
+    /// let leased = lanes.lease(&alpha, LaneRequest::Lane("docs"), Duration::from_secs(60));
+    /// let error = leased.ok_or_else(|refused| refused.verdict.to_string());
+    /// assert!(error.is_err_and(|text| text.contains("the capability lane.lease is not granted")));
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn ok_or_else<E>(self, refused: impl FnOnce(R) -> E) -> Result<T, E> {
+        match self {
+            Self::Allow { value, .. } => Ok(value),
+            Self::Refuse(refusal) => Err(refused(refusal)),
+        }
+    }
+
     /// The refusal, if it is one.
     #[must_use]
     pub const fn refusal(&self) -> Option<&R> {

@@ -58,7 +58,7 @@ impl Adjudicator for CommFloor {
             return Opinion::deny(Reason::Malformed, MALFORMED.site());
         };
         if !call.caps().holds(act.capability()) {
-            return Opinion::deny(Reason::DefaultDeny, CAPABILITY.site());
+            return Opinion::lacking(act.capability(), CAPABILITY.site());
         }
         let hands = matches!(act, Act::Broadcast | Act::Scatter);
         if hands || matches!(act, Act::Gather | Act::Barrier | Act::Split) {

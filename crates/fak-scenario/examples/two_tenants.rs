@@ -22,13 +22,13 @@ fn main() -> Result<(), Box<dyn Error>> {
     println!("zeta sends: {}", bus.endpoint(&zeta).send(&desk, &shared(&zeta, "zeta's order")?));
     for agent in [&zeta, &acme_too] {
         let message = bus.endpoint(agent).try_recv(&desk).message().ok_or("nothing for it")?;
-        let text = agent.read(message.body()).allowed().ok_or("may not read")?;
+        let text = agent.read(message.body()).ok_or_else(|verdict| verdict.to_string())?;
         println!("{} receives {:?}", agent.principal().id(), String::from_utf8_lossy(&text));
     }
 
     // One topic for both: a publication skips whom it is not for, and says how many.
-    let mut zetas = bus.endpoint(&zeta).subscribe(&news).allowed().ok_or("not subscribed")?;
-    let mut acmes = bus.endpoint(&acme_too).subscribe(&news).allowed().ok_or("not subscribed")?;
+    let mut zetas = bus.endpoint(&zeta).subscribe(&news).ok_or_else(|verdict| verdict.to_string())?;
+    let mut acmes = bus.endpoint(&acme_too).subscribe(&news).ok_or_else(|verdict| verdict.to_string())?;
     let publication = bus.endpoint(&acme).publish(&news, &shared(&acme, "acme's news")?);
     println!("acme publishes: {} copy, {} skipped", publication.fanout, publication.skipped);
     println!(
@@ -68,5 +68,5 @@ fn attach(kernel: &Arc<Kernel>, name: &str, tenant: &str) -> Result<AgentHandle,
 }
 
 fn shared(owner: &AgentHandle, text: &'static str) -> Result<Ref, Box<dyn Error>> {
-    Ok(owner.widen(&owner.mint(text), ShareScope::Tenant).allowed().ok_or("not widened")?)
+    Ok(owner.widen(&owner.mint(text), ShareScope::Tenant).ok_or_else(|verdict| verdict.to_string())?)
 }

@@ -54,9 +54,18 @@ pub(crate) struct Setup {
     /// The record store.
     pub(crate) store: StoreSpec,
     /// Records the host creates.
-    pub(crate) tasks: Vec<RawJson>,
+    pub(crate) tasks: Tasks,
     /// The starting time.
     pub(crate) clock: Timestamp,
+}
+
+/// Records the host creates.
+#[derive(Debug, Default)]
+pub(crate) struct Tasks {
+    /// Each as it stands in its file.
+    pub(crate) records: Vec<RawJson>,
+    /// The file, if it is not the scenario's.
+    pub(crate) file: Option<PathBuf>,
 }
 
 /// An agent of a scenario.

@@ -105,6 +105,9 @@ impl StepReport {
         if let Some(site) = &self.site {
             let _ = write!(line, " {}", style.paint(Tone::Faint, &format!("at {site}")));
         }
+        if let Some(capability) = self.lacks {
+            let _ = write!(line, ", lacks {capability}");
+        }
         if let Some(note) = &self.note {
             let _ = write!(line, "  {}", printable(note));
         }
@@ -239,6 +242,7 @@ mod tests {
                     reason: Some("TRUST_VIOLATION".into()),
                     rung: Some("a2achan/gate".into()),
                     site: Some("a2achan/private".into()),
+                    lacks: None,
                     note: None,
                     explanation: None,
                     hint: Some("is one of them misspelt?".into()),
@@ -259,6 +263,7 @@ mod tests {
                     reason: None,
                     rung: None,
                     site: None,
+                    lacks: None,
                     note: None,
                     explanation: None,
                     hint: None,

@@ -41,6 +41,9 @@ pub struct StepReport {
     /// The check that refused, for `fak explain`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub site: Option<String>,
+    /// The capability that was missing, if that is why it was refused.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lacks: Option<&'static str>,
     /// What else there is to say of it, such as the text received.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,

@@ -57,6 +57,7 @@ const ALIKE: &[(&str, &[&str])] = &[
     ("expect", &["expected", "expects", "assert", "should", "want", "then", "verdict", "reason", "result"]),
     ("as", &["name", "id", "alias", "handle"]),
     ("save", &["store", "keep", "as", "into"]),
+    ("to_request", &["to", "request", "reply_to", "in_reply_to", "message", "of"]),
     ("ref", &["saved", "value", "name", "reference"]),
     ("ttl_ms", &["ttl", "timeout", "expires", "lifetime", "timeout_ms", "duration"]),
     ("deadline_ms", &["deadline", "timeout", "timeout_ms", "ttl"]),

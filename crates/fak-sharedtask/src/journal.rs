@@ -109,9 +109,7 @@ pub enum JournalError {
         place: JournalPlace,
     },
     /// It does not contain what the checkpoint saw.
-    #[error(
-        "the journal has {entries} entries and does not contain revision {revision} as the checkpoint saw it"
-    )]
+    #[error("the journal (entries: {entries}) does not contain revision {revision} as the checkpoint saw it")]
     Cut {
         /// Entries there are.
         entries: usize,

@@ -41,7 +41,7 @@ pub(crate) enum Merged {
 pub(crate) enum ActRefusal {
     /// It replaces a body that its actor may not see: TRUST_VIOLATION.
     HiddenBody,
-    /// The record or a list would pass its limit: OVERSIZE.
+    /// The record, a list or its time would pass its limit: OVERSIZE.
     Oversize,
 }
 
@@ -141,7 +141,9 @@ pub(crate) fn merge(task: &Task, patch: &Patch, plan: &Plan, terms: &Terms<'_>) 
             if !task.fits(&change, &terms.rules.limits) {
                 return Merged::Refuse(ActRefusal::Oversize);
             }
-            let prepared = task.prepare(change, Arc::new(patch.actor.clone()), terms.now);
+            let Some(prepared) = task.prepare(change, Arc::new(patch.actor.clone()), terms.now) else {
+                return Merged::Refuse(ActRefusal::Oversize);
+            };
             if prepared.bytes() > terms.rules.limits.envelope {
                 return Merged::Refuse(ActRefusal::Oversize);
             }

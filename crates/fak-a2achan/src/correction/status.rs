@@ -63,6 +63,8 @@ impl Endpoint {
                 Some((Reason::Malformed, sites::STATUS_MALFORMED))
             } else if status.worker_id != me.id().as_str() {
                 Some((Reason::TrustViolation, sites::STATUS_OTHER))
+            } else if self.core().is_closed() {
+                Some((Reason::Misroute, sites::CLOSED))
             } else if bodies.is_empty() {
                 Some((Reason::TrustViolation, sites::CORRECTION_APART))
             } else {

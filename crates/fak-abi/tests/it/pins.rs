@@ -1,6 +1,6 @@
 //! Auto traits and sizes that others rely on.
 
-use fak_abi::{AgentHandle, Id, Opinion, OwnedCall, Principal, Ref, ToolCall, Verdict};
+use fak_abi::{AgentHandle, Id, Opinion, OwnedCall, Principal, Ref, Refusal, ToolCall, Verdict};
 
 fn shared<T: Send + Sync + 'static>() {}
 
@@ -24,6 +24,7 @@ fn what_is_on_the_hot_path_stays_small() {
         ("Id", size_of::<Id>(), 16),
         ("ToolCall", size_of::<ToolCall<'_>>(), 64),
         ("Verdict", size_of::<Verdict>(), 48),
+        ("Refusal", size_of::<Refusal>(), 32),
         ("Opinion", size_of::<Opinion>(), 32),
     ] {
         assert_eq!(size, bytes, "{what}");

@@ -193,7 +193,7 @@ impl AuditEntry {
             }
             if let Some(Decided { kind, by, refusal }) = self.verdict {
                 o.string("verdict", kind.name());
-                if let Some(Refusal { reason, site, retry_after_ms }) = refusal {
+                if let Some(Refusal { reason, site, retry_after_ms, .. }) = refusal {
                     o.string("reason", reason.name()).string("site", &site.to_string());
                     if let Some(ms) = retry_after_ms {
                         o.u64("retry_after_ms", ms.into());

@@ -83,7 +83,7 @@ impl Adjudicator for PoolFloor {
     fn judge(&self, call: &ToolCall<'_>, _desk: &Desk<'_>) -> Opinion {
         let Some(act) = call.tool().act() else { return Opinion::Defer };
         if !call.caps().holds(act.capability()) {
-            return Opinion::deny(Reason::DefaultDeny, CAPABILITY.site());
+            return Opinion::lacking(act.capability(), CAPABILITY.site());
         }
         let refusal = if act == Act::PoolPut { self.put(call) } else { None };
         refusal.map_or(Opinion::Allow, Opinion::Deny)

@@ -87,7 +87,7 @@ fn the_floor_refuses_what_it_must() {
     kernel.detach(&id("alpha")).unwrap();
     assert_eq!(refusal(&get(&pool, &alpha, "x")), ("DEFAULT_DENY", "kernel/detached"));
     let explained = kernel.explain(&ToolCall::new(&reader, fak_abi::Act::PoolPut)).to_string();
-    assert!(explained.contains("have the host grant pool.write"), "{explained}");
+    assert!(explained.contains("ask the host to grant pool.write"), "{explained}");
 }
 
 #[test]

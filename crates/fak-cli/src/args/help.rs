@@ -7,6 +7,14 @@ Exit status:
   2  an argument or a file could not be read; the message says where and what was expected";
 
 pub(super) const POLICY_LINT: &str = "\
+A policy, which allows nothing that its rules do not:
+  version = 1
+  [[allow]]
+  tool = \"*\"
+  [[deny]]
+  tool = \"a2a.send\"
+  agent = \"intern*\"
+
 Example:
   fak policy lint policy.toml
 

@@ -199,3 +199,75 @@ const RECORD: &str = r#"{"schema": "fak.shared-task.v1", "task_id": "task_t", "s
     "digest": "sha256:2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824"},
   "artifacts": [], "notes": [], "open_decisions": [],
   "updated_by": {"kind": "agent", "id": "planner"}, "updated_at": "2026-01-01T00:00:00Z"}"#;
+
+/// An option that is another verb's, that is none, or whose value is none: each says what is expected.
+#[test]
+fn what_an_option_is_and_takes_is_said() {
+    let scratch = Scratch::new("options");
+    let mut said = String::new();
+    for args in [
+        &["run", "a.json", "--step", "1"][..],
+        &["run", "a.json", "--loud"],
+        &["explain", "a.json", "1"],
+        &["explain", "a.json", "-s", "1"],
+        &["task", "apply", "j.json", "p.json", "--as", "x", "--base", "one"],
+        &["journal", "verify", "j.json", "--checkpoint", "12"],
+        &["audit", "show", "a.jsonl", "--since", "yesterday"],
+        &["audit", "show", "a.jsonl", "--verdict", "denied"],
+    ] {
+        let ran = scratch.fak(args);
+        assert_eq!((ran.status, ran.out.as_str()), (2, ""), "{args:?}");
+        let told = ran.err.lines().filter(|line| line.starts_with("error: ") || line.contains("tip: "));
+        said.extend(told.map(|line| format!("{}\n", line.trim_start_matches("error: "))));
+    }
+    expect![[r#"
+        unexpected argument '--step' found
+          tip: --step is an option of `fak explain`
+        unexpected argument '--loud' found
+          tip: the options of `fak run`: --allow-outside, --audit, --quiet, --json
+        unexpected argument '1' found
+          tip: one step of a scenario is --step 1
+        unexpected argument '-s' found
+          tip: the options of `fak explain`: --checks, --step, --policy, --allow-outside, --json
+        invalid value 'one' for '--base <REVISION>': expected "current", or the number of a revision: 0 for the record as it was made
+        invalid value '12' for '--checkpoint <REVISION:HEAD>': expected REVISION:HEAD, such as 12:sha256:…, as verify prints it
+        invalid value 'yesterday' for '--since <TIME>': not a time: expected RFC 3339 between 1970 and 9999, such as 2026-01-01T00:00:00Z
+        invalid value 'denied' for '--verdict <VERDICT>': unknown verdict, did you mean "deny"?
+    "#]].assert_eq(&said);
+}
+
+/// §8: a pipe has the name of a file, and would keep its reader waiting for ever.
+#[cfg(unix)]
+#[test]
+fn no_pipe_keeps_a_verb_waiting() {
+    let scratch = Scratch::new("pipes");
+    let scenario = |policy: &str| {
+        format!(
+            r#"{{"schema": "fak.scenario.v1", "name": "n", {policy} "agents": {{"a": {{"fleet": "f", "caps": ["a2a.send"]}}}},
+            "steps": [{{"do": "send", "by": "a", "to": "in_kernel:w", "body": {{"text": "x", "scope": "agent"}}, "expect": {{"verdict": "deny"}}}}]}}"#
+        )
+    };
+    scratch.write("good.json", scenario(""));
+    let made = std::process::Command::new("mkfifo").arg(scratch.0.join("pipe.json")).status().unwrap();
+    assert!(made.success());
+    let ran = scratch.fak(&["run", "-q", "."]);
+    assert_eq!((ran.status, ran.err.as_str()), (0, ""), "{}", ran.out);
+    for (args, says) in [
+        (vec!["run", "names.json"], "expected a regular file"),
+        (vec!["run", "good.json", "--audit", "pipe.json"], "expected a regular file"),
+    ] {
+        scratch.write("names.json", scenario(r#""policy": {"file": "pipe.json"},"#));
+        let ran = scratch.fak(&args);
+        assert_eq!(ran.status, 2, "{args:?}");
+        assert!(ran.err.contains(says), "{args:?}: {}", ran.err);
+    }
+    // Somebody may well write into one; what is wrong with that is said, and it is not asked again.
+    for args in
+        [&["run", "pipe.json"][..], &["policy", "lint", "pipe.json"], &["journal", "verify", "pipe.json"]]
+    {
+        let pipe = scratch.0.join("pipe.json");
+        let writer = std::thread::spawn(move || std::fs::write(pipe, "nonsense").unwrap());
+        assert_ne!(scratch.fak(args).status, 0, "{args:?}");
+        writer.join().unwrap();
+    }
+}

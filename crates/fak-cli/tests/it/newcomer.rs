@@ -46,7 +46,7 @@ fn a_failed_run_says_what_follows_what_to_look_at_and_what_to_ask() {
     expect![[r#"
         n  fails.json
            1 who                alpha      -                        allow  alpha
-           2 send               alpha      in_kernel:"x"            deny DEFAULT_DENY by a2achan/gate at a2achan/no-send
+           2 send               alpha      in_kernel:"x"            deny DEFAULT_DENY by a2achan/gate at a2achan/no-send, lacks a2a.send
              FAIL fails.json: step 2 (line 4): expected verdict "allow", as the step has no "expect", got "deny"
              hint: "alpha" lacks "a2a.send": add it to its "caps" if it is to do this
            3 recv               alpha      in_kernel:"x"            empty
@@ -275,7 +275,7 @@ fn a_slip_in_an_argument_is_answered_with_what_was_meant() {
         error: invalid value 'DEFAULT_DENNY' for '--reason <REASON>': unknown reason, did you mean "DEFAULT_DENY"?
         error: invalid value 'zebra' for '--reason <REASON>': unknown reason, expected one of DEFAULT_DENY, POLICY_BLOCK, SELF_MODIFY, LEASE_HELD, TRUST_VIOLATION, MALFORMED, MISROUTE, RATE_LIMITED, SECRET_EXFIL, UNWITNESSED, OVERSIZE, UNKNOWN_TOOL
         error: invalid value 'denied' for '--verdict <VERDICT>': unknown verdict, did you mean "deny"?
-        error: invalid value 'one' for '--step <N>': expected a step's number, 1 to as many as there are
+        fak: --step "one": expected the number of a step, 1 to 3
         fak: tem.toml: is not there; did you mean "team.toml"?
         fak: a.log: is not there; did you mean "a.jsonl"?
         fak: tem.toml: is not there; did you mean "team.toml"?

@@ -319,7 +319,10 @@ fn a_step_is_explained_before_it_is_performed() {
     assert_eq!(ran.status, 0, "{}", ran.err);
     assert!(ran.out.contains("check: a name that nobody opened"), "{}", ran.out);
     assert_eq!(ran.out.lines().filter(|line| line.contains(" send ")).count(), 1);
-    let beyond = fak(&["explain", "examples/scenarios/send-09-declared-addressing.json", "--step", "99"]);
-    assert_eq!(beyond.status, 2);
-    assert!(beyond.err.contains("the scenario has steps 1 to 9"), "{}", beyond.err);
+    for bad in ["99", "0", "-1", "one", "1.5", ""] {
+        let step = format!("--step={bad}");
+        let beyond = fak(&["explain", "examples/scenarios/send-09-declared-addressing.json", &step]);
+        let said = format!("fak: --step {bad:?}: expected the number of a step, 1 to 9\n");
+        assert_eq!((beyond.status, beyond.err), (2, said));
+    }
 }

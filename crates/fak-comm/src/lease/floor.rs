@@ -54,7 +54,7 @@ impl Adjudicator for LaneFloor {
             return Opinion::deny(Reason::Malformed, NAME.site());
         }
         if !call.caps().holds(Capability::LaneLease) {
-            return Opinion::deny(Reason::DefaultDeny, CAPABILITY.site());
+            return Opinion::lacking(Capability::LaneLease, CAPABILITY.site());
         }
         Opinion::Allow
     }

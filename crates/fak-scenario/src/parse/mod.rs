@@ -6,11 +6,13 @@ mod channel;
 mod envelope;
 mod expect;
 mod faults;
+mod form;
 mod kernel;
 mod names;
 mod parts;
 mod record;
 mod step;
+mod tasks;
 mod top;
 mod wave;
 
@@ -84,7 +86,10 @@ fn read(source: &Source<'_>, root: Cursor<'_>) -> Parsed<Scenario> {
     let mut names = Names::new(agent_names(&faults, root));
     let setup = top::setup(source, &mut faults, &mut fields);
     let mut steps = Vec::new();
-    let listed = fields.required("steps").and_then(Cursor::array).map_err(Fault::from);
+    let listed = fields.required("steps").map_err(Fault::from).and_then(|at| {
+        form::formed("steps", at)?;
+        Ok(at.array()?)
+    });
     for (index, cursor) in faults.keep(root, listed).into_iter().flatten().enumerate() {
         match faults.keep(cursor, step::step(source, &mut names, index + 1, cursor)) {
             Some(step) => steps.push(step),
@@ -172,7 +177,9 @@ fn closed_but<'d>(
 /// A member that an object cannot have. One that it can have and has not is rather meant than one that is there.
 fn strange(object: Cursor<'_>, member: Cursor<'_>, name: &str, known: &[&'static str]) -> Fault {
     let absent = known.iter().copied().filter(|known| object.value().member(known).is_none());
-    let nearest = meant(name, absent).or_else(|| meant(name, known.iter().copied())).map(str::to_owned);
+    // Of very short names every other one is near.
+    let there = || meant(name, known.iter().copied()).filter(|_| name.len() > 2);
+    let nearest = meant(name, absent).or_else(there).map(str::to_owned);
     let listed = nearest.is_none().then(|| known.iter().map(|name| (*name).to_owned()).collect());
     let problem = json::Problem::UnknownMember { name: name.to_owned(), nearest };
     Fault::here(
@@ -249,7 +256,7 @@ impl<'t> Source<'t> {
         };
         let path = load::resolve(self.path, wanted, self.reach, &place).map_err(Fault::elsewhere)?;
         // Said where the file is named: that is where it can be mended.
-        let bytes = load::read(&path).map_err(|error| rule(cursor, error.to_string()))?;
+        let bytes = load::read_named(&path).map_err(|error| rule(cursor, error.to_string()))?;
         match String::from_utf8(bytes) {
             Ok(text) => Ok((path, text)),
             Err(error) => {

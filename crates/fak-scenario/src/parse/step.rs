@@ -3,7 +3,9 @@
 use fak_abi::json::Cursor;
 
 use super::{
-    Fault, Faults, Parsed, Source, channel, closed_but, expect, fault, kernel,
+    Fault, Faults, Parsed, Source, channel, closed_but, expect, fault,
+    form::formed,
+    kernel,
     names::{Kept, Names},
     parts, record, rule, wave,
 };
@@ -40,6 +42,7 @@ pub(super) fn step(
     number: usize,
     cursor: Cursor<'_>,
 ) -> Parsed<Step> {
+    formed("a step", cursor)?;
     let shape = shape(cursor)?;
     let mut known = members(shape);
     known.push("expect");
@@ -111,8 +114,11 @@ fn elsewhere(shape: &ActShape, step: Cursor<'_>, known: &[&'static str], name: &
         .iter()
         .find(|(argument, members)| shape.arguments.contains(argument) && members.contains(&name))
         .map(|(argument, _)| *argument);
+    let has = |name: &str| step.value().member(name).is_some();
+    // A message is received either at a channel or from an inbox.
+    let excluded = |name: &str| (name == "inbox" && has("at")) || (name == "at" && has("inbox"));
     let absent =
-        || known.iter().copied().filter(|known| *known != "expect" && step.value().member(known).is_none());
+        || known.iter().copied().filter(|known| *known != "expect" && !has(known) && !excluded(known));
     let answered =
         || shape.expect.iter().any(|(answer, _)| *answer == name) && meant(name, absent()).is_none();
     let place = inside.or_else(|| answered().then_some("expect"))?;

@@ -13,12 +13,12 @@ use fak_sharedtask::ApprovalRule;
 
 use super::{
     Fault, Faults, Parsed, Source, closed, fault,
+    form::formed,
     parts::{optional_count, optional_text, texts, word},
     record::file_member,
-    rule, unfit,
+    rule, tasks, unfit,
 };
 use crate::{
-    act::RawJson,
     error::{Problem, ScenarioError},
     load::{SCHEMA, read_policy},
     model::{AgentSpec, Limits, Rate, Setup, StoreSpec},
@@ -35,7 +35,7 @@ pub(super) const MEMBERS: &[&str] = &[
 pub(super) const AGENT: &[&str] = &["kind", "fleet", "tenant", "trace_id", "caps"];
 
 /// How agents are written.
-const AGENTS: &str = "agents are an object, by name: {\"alpha\": {\"caps\": [\"a2a.send\"]}, …}";
+const CAPS: &str = "capabilities are a list: [\"a2a.send\", …], or [] for none";
 const AN_AGENT: &str = "an agent is an object: {\"fleet\": …, \"caps\": [\"a2a.send\", …]}";
 
 /// The members of `limits`.
@@ -82,19 +82,27 @@ fn schema(fields: &mut Fields<'_>) -> Parsed<()> {
 pub(super) fn setup(source: &Source<'_>, faults: &mut Faults, fields: &mut Fields<'_>) -> Option<Setup> {
     let root = fields.cursor();
     let mut agents = Vec::new();
-    let listed = fields.optional("agents").map(|at| at.entries().map_err(|_| rule(at, AGENTS))).transpose();
+    let listed = fields.optional("agents").map(|at| {
+        formed("agents", at)?;
+        Ok(at.entries()?)
+    });
+    let listed = listed.transpose();
     for (name, cursor) in faults.keep(root, listed).flatten().into_iter().flatten() {
         agents.extend(faults.keep(cursor, agent(name, cursor)));
     }
     let mut part = |name| fields.optional(name);
     let idle_rule = part("policy").and_then(|at| idle_rule(&agents, at));
-    let policy = part("policy").map(|at| faults.keep(at, policy(source, at)));
-    let limits = part("limits").map(|at| faults.keep(at, limits(at)));
-    let lanes = part("lanes").map(|at| faults.keep(at, lanes(source, at)));
-    let topology = part("topology").map(|at| faults.keep(at, topology(root, &agents, at)));
+    let policy =
+        part("policy").map(|at| faults.keep(at, formed("policy", at).and_then(|()| policy(source, at))));
+    let limits = part("limits").map(|at| faults.keep(at, formed("limits", at).and_then(|()| limits(at))));
+    let lanes = part("lanes").map(|at| faults.keep(at, formed("lanes", at).and_then(|()| lanes(source, at))));
+    let topology = part("topology")
+        .map(|at| faults.keep(at, formed("topology", at).and_then(|()| topology(root, &agents, at))));
     let store_at = part("store");
-    let store = faults.keep(store_at.unwrap_or(root), store(&agents, store_at));
-    let tasks = part("tasks").map(|at| faults.keep(at, tasks(source, at)));
+    let formed_store = store_at.map_or(Ok(()), |at| formed("store", at));
+    let store = faults.keep(store_at.unwrap_or(root), formed_store.and_then(|()| store(&agents, store_at)));
+    let records =
+        part("tasks").map(|at| faults.keep(at, formed("tasks", at).and_then(|()| tasks::tasks(source, at))));
     let clock = part("clock").map(|at| faults.keep(at, clock(at)));
     Some(Setup {
         agents,
@@ -104,7 +112,7 @@ pub(super) fn setup(source: &Source<'_>, faults: &mut Faults, fields: &mut Field
         lanes: given(lanes)?,
         topology: given(topology)?,
         store: store?,
-        tasks: given(tasks)?.unwrap_or_default(),
+        tasks: given(records)?.unwrap_or_default(),
         clock: given(clock)?.unwrap_or(DEFAULT_TIME),
     })
 }
@@ -135,7 +143,10 @@ fn agent(name: &str, cursor: Cursor<'_>) -> Parsed<AgentSpec> {
     let kind = fields.optional("kind").map(|at| word(at, "kind", PrincipalKind::ALL, PrincipalKind::name));
     let kind = faults.keep(cursor, kind.transpose()).flatten().unwrap_or(PrincipalKind::Agent);
     let mut caps = CapSet::NONE;
-    let listed = fields.required("caps").and_then(Cursor::array).map_err(Fault::from);
+    let listed = match fields.required("caps") {
+        Ok(caps) => caps.array().map_err(|_| rule(caps, CAPS)),
+        Err(error) => Err(error.into()),
+    };
     for cap in faults.keep(cursor, listed).into_iter().flatten() {
         let known = word(cap, "capability", Capability::ALL, Capability::name);
         caps = faults.keep(cap, known).map_or(caps, |cap| caps.with(cap));
@@ -212,27 +223,33 @@ fn matches(pattern: &str, name: &str) -> bool {
 }
 
 fn limits(cursor: Cursor<'_>) -> Parsed<Limits> {
-    let mut fields = closed(cursor, LIMITS)?;
-    let mut mailbox_capacity = None;
-    if let Some(cursor) = fields.optional("mailbox_capacity") {
-        let capacity = cursor.u64()?;
-        // Room for it is set aside for every subscription, and a number merely read must not decide how much (§8).
-        if !(1..=MAX_CAPACITY).contains(&capacity) {
-            return Err(cursor.invalid("a capacity from 1 to 65536").into());
-        }
-        mailbox_capacity = Some(capacity);
-    }
-    Ok(Limits {
+    let mut fields = cursor.object()?;
+    let mut faults = Faults::of(cursor, LIMITS);
+    let capacity = fields.optional("mailbox_capacity").map(capacity).transpose();
+    let mut count = |name| optional_count(&mut fields, name);
+    let counts = [count("max_body_bytes"), count("pending"), count("redeliveries")];
+    let [max_body_bytes, pending, redeliveries] = counts.map(|count| faults.keep(cursor, count).flatten());
+    let declared =
+        fields.optional("addressing").map(|mode| mode.one_of(&[("open", false), ("declared", true)]));
+    let declared = faults.keep(cursor, declared.transpose().map_err(Fault::from)).flatten();
+    let rate = faults.keep(cursor, fields.optional("rate").map(rate).transpose()).flatten();
+    let mailbox_capacity = faults.keep(cursor, capacity).flatten();
+    faults.settle(Some(Limits {
         mailbox_capacity,
-        max_body_bytes: optional_count(&mut fields, "max_body_bytes")?,
-        pending: optional_count(&mut fields, "pending")?,
-        redeliveries: optional_count(&mut fields, "redeliveries")?,
-        declared: match fields.optional("addressing") {
-            Some(mode) => mode.one_of(&[("open", false), ("declared", true)])?,
-            None => false,
-        },
-        rate: fields.optional("rate").map(rate).transpose()?,
-    })
+        max_body_bytes,
+        pending,
+        redeliveries,
+        declared: declared.unwrap_or_default(),
+        rate,
+    }))
+}
+
+fn capacity(cursor: Cursor<'_>) -> Parsed<u64> {
+    // Room for it is set aside for every subscription, and a number merely read must not decide how much (§8).
+    match cursor.u64()? {
+        number if (1..=MAX_CAPACITY).contains(&number) => Ok(number),
+        _ => Err(cursor.invalid("a capacity from 1 to 65536").into()),
+    }
 }
 
 fn rate(cursor: Cursor<'_>) -> Parsed<Rate> {
@@ -384,38 +401,6 @@ fn one_or_many(cursor: Option<Cursor<'_>>) -> Parsed<Vec<Cursor<'_>>> {
         Some(cursor) if cursor.value().as_array().is_some() => cursor.array()?.collect(),
         Some(cursor) => vec![cursor],
     })
-}
-
-/// A list of records, or a file that holds one.
-fn tasks(source: &Source<'_>, cursor: Cursor<'_>) -> Parsed<Vec<RawJson>> {
-    if cursor.value().as_object().is_some() {
-        let Some(file) = file_member(cursor)? else {
-            return Err(cursor.invalid("a list of records or {\"file\": …}").into());
-        };
-        let (path, text) = source.file(file)?;
-        return list_of(&path, &text, source);
-    }
-    let mut list = Vec::new();
-    for element in cursor.array()? {
-        element.object()?;
-        super::envelope::whole(element, super::envelope::RECORD)?;
-        list.push(source.record(element)?);
-    }
-    Ok(list)
-}
-
-/// The records of another file, each as it stands there.
-fn list_of(path: &std::path::Path, text: &str, source: &Source<'_>) -> Parsed<Vec<RawJson>> {
-    let elsewhere = |error| Fault::elsewhere(super::placed(path, error, None, None));
-    let document = fak_abi::json::Document::parse(text.as_bytes(), &fak_abi::json::Limits::default())
-        .map_err(elsewhere)?;
-    let other = Source::new(text, path, source.reach);
-    let mut list = Vec::new();
-    for element in document.root().array().map_err(elsewhere)? {
-        element.object().map_err(elsewhere)?;
-        list.push(other.record(element)?);
-    }
-    Ok(list)
 }
 
 #[cfg(test)]

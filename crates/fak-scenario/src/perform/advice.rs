@@ -4,7 +4,7 @@
 
 use std::{cell::OnceCell, collections::BTreeSet};
 
-use fak_abi::{Act as Verb, Locale, json::nearest};
+use fak_abi::{Act as Verb, Capability, Locale, json::nearest};
 
 use crate::{
     act::{
@@ -61,7 +61,7 @@ impl Scenario {
             .or_else(|| self.apart(step, site))
             .or_else(|| self.wider_than_the_store(done))
             .or_else(|| self.refused_at_the_receive(step, done))
-            .or_else(|| self.missing_capability(step, site))
+            .or_else(|| self.missing_capability(step, done))
             .or_else(|| self.unknown_session(step))
             .or_else(|| self.unknown_name(step, site))
             .or_else(|| if empty { self.nothing_there(step) } else { None })
@@ -112,28 +112,20 @@ impl Scenario {
     }
 
     /// The capability that the act needs and its agent was not given.
-    fn missing_capability(&self, step: &Step, site: &str) -> Option<String> {
-        let Actor::Agent(name) = &step.by else { return None };
-        let act = step.shape.name;
-        let needed = match site {
-            "a2achan/no-send" => "a2a.send",
-            "a2achan/no-recv" => "a2a.recv",
-            "a2achan/no-forensics" => "forensics.read",
-            "refs/capability" if act == "trust" => "ref.trust",
-            "refs/capability" => "ref.widen",
-            "pool/capability" if act == "pool_get" => "pool.read",
-            "pool/capability" => "pool.write",
-            "lanes/capability" => "lane.lease",
-            "comm/capability" if matches!(act, "arrive" | "depart") => "a2a.send",
-            "comm/capability" => "comm.collective",
-            "space/capability" if matches!(act, "put" | "cas" | "delete") => "space.write",
-            "space/capability" => "space.read",
-            "sharedtask/capability" if matches!(act, "approve" | "reject") => "sharedtask.approve",
-            "sharedtask/capability" if matches!(act, "patch" | "create") => "sharedtask.write",
-            "sharedtask/capability" => "sharedtask.read",
-            _ => return None,
-        };
-        Some(format!("{name:?} lacks {needed:?}: add it to its \"caps\" if it is to do this"))
+    fn missing_capability(&self, step: &Step, done: &StepReport) -> Option<String> {
+        let (Actor::Agent(name), Some(needed)) = (&step.by, done.lacks) else { return None };
+        // A body is widened by its owner.
+        let widening = needed == Capability::RefWiden.name();
+        let owner = body_of(&step.act).and_then(|body| body.owner.as_ref()).filter(|_| widening);
+        let name = owner.unwrap_or(name);
+        let advertised = self.agent(name)?.principal.caps.iter().any(|cap| cap.name() == needed);
+        Some(if advertised {
+            format!(
+                "{name:?} is not granted {needed:?} by the policy, though its \"caps\" have it: see its \"grant\" rules"
+            )
+        } else {
+            format!("{name:?} lacks {needed:?}: add it to its \"caps\" if it is to do this")
+        })
     }
 
     /// A session that is nobody's.
@@ -223,7 +215,7 @@ impl Scenario {
 
     /// The ids of the tasks it creates; not to be told if a journal brings others.
     fn tasks(&self) -> Option<BTreeSet<String>> {
-        let mut records: Vec<&RawJson> = self.setup.tasks.iter().collect();
+        let mut records: Vec<&RawJson> = self.setup.tasks.records.iter().collect();
         for step in &self.steps {
             match &step.act {
                 Act::Record(RecordAct::Create { record }) => records.push(record),

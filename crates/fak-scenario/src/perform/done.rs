@@ -1,6 +1,6 @@
 //! What came of one act: its answers, what it yields, and what its line says.
 
-use fak_abi::{Explanation, Outcome, Ref, ShareScope, Verdict, VerdictKind};
+use fak_abi::{Capability, Explanation, Outcome, Ref, ShareScope, Verdict, VerdictKind};
 use serde_json::json;
 
 use super::world::Kept;
@@ -19,6 +19,8 @@ pub(super) struct Done {
     pub(super) rung: Option<String>,
     /// The check that refused.
     pub(super) site: Option<String>,
+    /// The capability that was missing.
+    pub(super) lacks: Option<Capability>,
     /// What else its line says.
     pub(super) note: Option<String>,
     /// Why it could not be tried at all: something it refers to was never kept.
@@ -83,6 +85,7 @@ impl Done {
         if let Some(refusal) = verdict.refusal() {
             done.answers.set("reason", refusal.reason.name());
             done.site = Some(refusal.site.to_string());
+            done.lacks = refusal.lacks;
             if let Some(ms) = refusal.retry_after_ms {
                 done.answers.set("retry_after", u64::from(ms));
             }

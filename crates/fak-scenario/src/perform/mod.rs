@@ -18,6 +18,7 @@ mod world;
 
 use std::path::PathBuf;
 
+use fak_abi::Capability;
 use fak_adjudicate::Policy;
 
 use self::{advice::Looks, done::Done, world::World};
@@ -150,9 +151,11 @@ impl World {
                 line => line,
             },
             reason: done.answers.text("reason").map(str::to_owned),
-            address: done.address,
+            // What its body was made of may have been refused before it went anywhere.
+            address: done.address.or_else(|| advice::address(&step.act).map(ToString::to_string)),
             rung: done.rung,
             site: done.site,
+            lacks: done.lacks.map(Capability::name),
             note: done.note,
             explanation,
             hint: None,

@@ -1,6 +1,6 @@
 //! What a scenario is performed in: one kernel and what is built into it, the agents' handles, and what steps have kept.
 
-use std::{collections::HashMap, sync::Arc, time::Duration};
+use std::{collections::HashMap, path::Path, sync::Arc, time::Duration};
 
 use fak_a2achan::Message;
 use fak_abi::{
@@ -147,14 +147,22 @@ impl World {
             world.specs.insert(agent.name.clone(), agent.principal.clone());
             world.attach(&agent.name).map_err(wrong)?;
         }
-        for task in &setup.tasks {
-            world.records.store.create_json(task.text.as_bytes()).map_err(|error| match error {
-                SharedTaskError::Json(error) => {
-                    let line = task.line + error.place().line - 1;
-                    let problem = Problem::Json { problem: error.problem().clone(), known: Vec::new() };
-                    placed(scenario, line, &format!("tasks{}", error.path()), problem)
+        for (index, task) in setup.tasks.records.iter().enumerate() {
+            world.records.store.create_json(task.text.as_bytes()).map_err(|error| {
+                let (path, list) = match &setup.tasks.file {
+                    Some(path) => (path, String::new()),
+                    None => (&scenario.path, "tasks/".to_owned()),
+                };
+                match error {
+                    SharedTaskError::Json(error) => {
+                        let line = task.line + error.place().line - 1;
+                        let problem = Problem::Json { problem: error.problem().clone(), known: Vec::new() };
+                        placed(path, line, &format!("{list}{index}{}", error.path()), problem)
+                    }
+                    error => {
+                        placed(path, task.line, &format!("{list}{index}"), Problem::Rule(error.to_string()))
+                    }
                 }
-                error => placed(scenario, task.line, "tasks", Problem::Rule(error.to_string())),
             })?;
         }
         Ok(world)
@@ -295,13 +303,18 @@ fn attach_error(error: &AttachError) -> String {
 
 /// What stands before the steps cannot be set up.
 fn setup_error(scenario: &Scenario, member: &str, text: &str) -> ScenarioError {
-    placed(scenario, 1, member, Problem::Rule(text.to_owned()))
+    placed(&scenario.path, 1, member, Problem::Rule(text.to_owned()))
 }
 
-fn placed(scenario: &Scenario, line: usize, member: &str, problem: Problem) -> ScenarioError {
-    let path = scenario.path.clone();
+fn placed(path: &Path, line: usize, member: &str, problem: Problem) -> ScenarioError {
     ScenarioError::Invalid {
-        place: Box::new(Place { path, line, column: 1, step: None, member: member.to_owned() }),
+        place: Box::new(Place {
+            path: path.to_owned(),
+            line,
+            column: 1,
+            step: None,
+            member: member.to_owned(),
+        }),
         problem,
     }
 }

@@ -4,6 +4,8 @@
 
 mod errors;
 mod examples;
+mod hints;
 mod newcomer;
 mod programs;
 mod records_and_cells;
+mod support;

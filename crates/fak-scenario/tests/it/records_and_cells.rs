@@ -2,8 +2,9 @@
 //! that lacks members.
 
 use expect_test::expect;
+use fak_scenario::{Performance, Reach, Scenario};
 
-use crate::newcomer::{TWO, check, hint, performed, said};
+use crate::support::{TWO, check, hint, performed, said};
 
 const CELLS: &str =
     r#""caps": ["space.read", "space.write", "a2a.send", "a2a.recv", "ref.widen", "sharedtask.write"]"#;
@@ -149,4 +150,46 @@ fn a_conflict_of_a_cell_is_a_member() {
             "{error}"
         );
     }
+}
+
+/// Records of a file that the scenario names are looked at as those inside it: at load, each mistake with its place in that file.
+#[test]
+fn what_a_file_of_records_lacks_is_said_at_load() {
+    let folder = std::env::temp_dir().join(format!("fak-scenario-tasks-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let text = r#"{"schema": "fak.scenario.v1", "name": "n", "agents": {"alpha": {"fleet": "f1", "caps": ["sharedtask.read"]}},
+      "tasks": {"file": "tasks.json"}, "clok": "", "steps": []}"#;
+    let whole = r#"{"schema": "fak.shared-task.v1", "task_id": "task_a", "state": "working", "title": "t",
+      "body_ref": {"text": "x"}, "artifacts": [], "notes": [], "open_decisions": [],
+      "updated_by": {"kind": "agent", "id": "alpha"}, "updated_at": "2026-01-01T00:00:00Z"}"#;
+    let mut all = String::new();
+    for tasks in [
+        format!("[{{\"task_id\": \"task_b\", \"titel\": \"t\"}},\n 7,\n {}]", whole.replace("\"x\"", "7")),
+        whole.to_owned(),
+        "[".to_owned(),
+        format!("[{whole},\n {}]", whole.replace("\"working\"", "7")),
+        format!("[{whole},\n {whole}]"),
+    ] {
+        std::fs::write(folder.join("tasks.json"), tasks).unwrap();
+        let text = if all.is_empty() { text.to_owned() } else { text.replace("\"clok\": \"\", ", "") };
+        let error = Scenario::parse(text.as_bytes(), &folder.join("n.json"), Reach::Folder)
+            .and_then(|scenario| scenario.perform(&Performance::default()))
+            .unwrap_err();
+        all.push_str(&error.to_string().replace(&folder.join("").display().to_string(), ""));
+        all.push('\n');
+    }
+    std::fs::remove_dir_all(&folder).unwrap();
+    check(
+        &all,
+        &expect![[r#"
+        tasks.json:1:2: 0: missing members "schema": "fak.shared-task.v1", "state": "working", "title": "…" (is "titel" meant to be it?), "body_ref": {"text": "…"}, "artifacts": [], "notes": [], "open_decisions": [], "updated_by": {"kind": "agent", "id": "…"}, "updated_at": "2026-01-01T00:00:00Z"
+        tasks.json:2:2: 1: expected an object, found a number
+        tasks.json:3:2: 2: a body's "text" is a string, and stands for its "bytes": leave "bytes" out
+        n.json:2:48: clok: unknown member "clok", did you mean "clock"?
+        tasks.json:1:1: expected a list of records, even of one: [{…}]
+        tasks.json:1:2: 0: the text ends where a value was expected
+        tasks.json:4:1: 1/state: expected a string, found a number
+        tasks.json:4:1: 1: a record "task_a" is there already
+    "#]],
+    );
 }

@@ -1,12 +1,15 @@
 //! The space as a layer of a kernel: its floor rung, its capabilities, and what detaching means to it.
 
 use std::sync::Arc;
+use std::task::Waker;
 
 use fak_abi::{
     Address, Adjudicator, CapSet, Capability, Desk, Driver, DriverLink, InstallError, Opinion, Principal,
-    Reason, RungName, SiteInfo, ToolCall, ToolScope,
+    Reason, RungName, ShareScope, SiteInfo, ToolCall, ToolScope,
 };
+use parking_lot::Mutex;
 
+use super::room::Room;
 use super::{Core, RoomKey};
 
 /// The name of the space's floor rung.
@@ -134,7 +137,7 @@ impl Adjudicator for Floor {
             return Opinion::deny(Reason::Malformed, MALFORMED.site());
         }
         if !call.caps().holds(act.capability()) {
-            return Opinion::deny(Reason::DefaultDeny, CAPABILITY.site());
+            return Opinion::lacking(act.capability(), CAPABILITY.site());
         }
         Opinion::Allow
     }
@@ -164,15 +167,32 @@ impl Driver for Core {
     /// Frees the cells that were the incarnation's alone, and wakes its waits.
     fn detached(&self, principal: &Arc<Principal>) {
         if let Some((_, room)) = self.rooms.remove(&RoomKey::Agent(principal.incarnation())) {
-            let cells = std::mem::take(&mut room.lock().cells);
-            for cell in cells.values() {
-                self.give_cell_back(&cell.owner);
-            }
+            self.end_own(&room);
         }
         let rooms: Vec<_> = self.rooms.iter().map(|entry| Arc::clone(entry.value())).collect();
         for room in rooms {
             let waiting = room.lock().wakers();
-            waiting.iter().for_each(std::task::Waker::wake_by_ref);
+            waiting.iter().for_each(Waker::wake_by_ref);
+        }
+    }
+}
+
+impl Core {
+    /// Frees the cells of a room that was one incarnation's alone, and wakes who waits there.
+    fn end_own(&self, room: &Mutex<Room>) {
+        let (cells, waiting) = {
+            let mut room = room.lock();
+            (std::mem::take(&mut room.cells), room.wakers())
+        };
+        cells.values().for_each(|cell| self.give_cell_back(&cell.owner));
+        waiting.iter().for_each(Waker::wake_by_ref);
+    }
+
+    /// After an act in a room: a detach that overtook it has ended what there was before it.
+    pub(super) fn clear_up(&self, who: &Principal, scope: ShareScope, room: &Mutex<Room>) {
+        if scope == ShareScope::Agent && !who.is_attached() {
+            self.rooms.remove(&RoomKey::Agent(who.incarnation()));
+            self.end_own(room);
         }
     }
 }

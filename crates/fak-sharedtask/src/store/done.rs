@@ -1,7 +1,7 @@
 //! What became of a patch, kept unredacted and told to each reader as far as that reader may know (§5.8).
 
 use super::acts::Patched;
-use crate::envelope::{Actor, Hash, MergeVerdict, PatchResult, TaskId};
+use crate::envelope::{Actor, Hash, MergeReason, MergeVerdict, PatchResult, TaskId};
 use crate::merge::Stop;
 use crate::sight::Sight;
 
@@ -24,6 +24,11 @@ pub(super) enum End {
 }
 
 impl Done {
+    /// Whether it waits for a human, as far as it is known here.
+    pub(super) fn is_held(&self) -> bool {
+        matches!(self.end, End::Stopped(Stop { reason: MergeReason::ApprovalRequired, .. }))
+    }
+
     /// What `sight` is told of it.
     pub(super) fn patched(&self, sight: &Sight) -> Patched {
         let fault = match &self.end {

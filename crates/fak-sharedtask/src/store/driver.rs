@@ -108,7 +108,7 @@ impl Adjudicator for Floor {
             return deny(Reason::Malformed, ADDRESS.site());
         }
         if !call.caps().holds(act.capability()) {
-            return deny(Reason::DefaultDeny, CAPABILITY.site());
+            return Opinion::lacking(act.capability(), CAPABILITY.site());
         }
         let principal = call.principal();
         if !self.0.admits(Domains::of(principal)) {

@@ -6,6 +6,7 @@ mod acts;
 mod approval;
 mod bad_input;
 mod cells;
+mod detached;
 mod interop;
 mod journals;
 mod margins;

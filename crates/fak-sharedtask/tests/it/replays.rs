@@ -5,7 +5,9 @@ use std::sync::Arc;
 use fak_abi::Reason;
 use serde_json::json;
 
-use crate::support::{World, answer, config, id, note, patch, record, refused, task};
+use crate::support::{
+    World, answer, config, decision_of, id, note, patch, record, refused, replace, task, with_approval,
+};
 
 #[test]
 fn a_retry_with_a_key_is_answered_and_not_done_again() {
@@ -62,6 +64,25 @@ fn a_replay_is_told_as_one() {
         let told = causes.0.lock().unwrap().iter().filter(|cause| **cause == "replay").count();
         assert_eq!(told, replays);
     }
+}
+
+/// A patch that is held was let in: its key is taken, and a retry is told what became of it.
+#[test]
+fn the_key_of_a_held_patch_is_taken() {
+    let world = with_approval(fak_sharedtask::ApprovalRule::Always);
+    let (agent, boss) = (world.agent("a"), world.human("boss"));
+    let (key, base) = (id("k"), world.rev());
+    let made = |title: &str| patch(&agent, &base, "fleet", json!([replace("/title", title)]));
+    let sent = |title: &str| world.store.patch(&agent, &made(title), Some(&key));
+    let held = sent("pay 10").allowed().unwrap();
+    assert_eq!(answer(&held), "needs_approval APPROVAL_REQUIRED");
+    assert_eq!(refused(&sent("pay 10000")), Some(Reason::Malformed));
+    assert_eq!(sent("pay 10").allowed().unwrap(), held);
+    assert_eq!(world.store.held(&boss, &task()).allowed().unwrap().len(), 1);
+    assert!(world.store.approve(&boss, &task(), &decision_of(&held)).is_allow());
+    assert_eq!(answer(&sent("pay 10").allowed().unwrap()), "accepted");
+    assert_eq!(refused(&sent("pay 10000")), Some(Reason::Malformed));
+    assert_eq!(world.store.revision(&task()).unwrap().0, 1);
 }
 
 /// Writes down the numbers of the acts it is told of.

@@ -7,7 +7,7 @@ use std::task::{Context, Poll, Wake, Waker};
 use fak_abi::ShareScope;
 use serde_json::json;
 
-use crate::support::{World, note, record, task};
+use crate::support::{World, id, note, patch, record, task};
 
 /// Looks again when it is dropped.
 struct Touchy<F: Fn() + Send + Sync>(F);
@@ -54,6 +54,34 @@ fn a_waker_of_a_watch_is_dropped_while_nothing_is_locked() {
     // What is watched is told all the same.
     let patched = world.patch(&agent, "fleet", json!([note(&agent, "n1", "fleet")]));
     assert_eq!(crate::support::answer(&patched), "accepted");
+}
+
+/// Acts when it is called.
+struct Eager<F: Fn() + Send + Sync>(F);
+
+impl<F: Fn() + Send + Sync + 'static> Wake for Eager<F> {
+    fn wake(self: Arc<Self>) {
+        (self.0)();
+    }
+}
+
+/// What an event wakes may patch at once, under a key as well: it would never return.
+#[test]
+fn a_waker_of_a_watch_is_called_while_nothing_is_locked() {
+    let world = World::new();
+    world.store.create_json(record().to_string().as_bytes()).unwrap();
+    let agent = world.agent("a");
+    let (_, mut watch) = world.store.watch(&agent, &task()).allowed().unwrap();
+    let made = |name| patch(&agent, &world.rev(), "fleet", json!([note(&agent, name, "fleet")]));
+    let (first, second) = (made("n1"), made("n2"));
+    let (store, writer) = (world.store.clone(), agent.clone());
+    let waker = Waker::from(Arc::new(Eager(move || {
+        let patched = store.patch(&writer, &second, Some(&id("k2"))).allowed().unwrap();
+        assert!(patched.result.is_accepted());
+    })));
+    assert!(watch.poll_next(&mut Context::from_waker(&waker)).is_pending());
+    assert!(world.store.patch(&agent, &first, Some(&id("k1"))).is_allow());
+    assert_eq!(world.store.view(&agent, &task()).allowed().unwrap().notes().count(), 2);
 }
 
 /// Counts how often it is woken.
