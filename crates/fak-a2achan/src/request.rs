@@ -171,7 +171,7 @@ impl Endpoint {
             .collect();
         let next = format!("{}; the ring: {}", sites::RING.next, names.join(" waits for "));
         let verdict = Verdict::deny(refusal(Reason::LeaseHeld, sites::RING), GATE);
-        explanation.decided(verdict, Some(sites::RING), next)
+        explanation.decided(verdict, Some(*sites::RING), next)
     }
 }
 

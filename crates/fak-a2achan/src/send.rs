@@ -478,7 +478,7 @@ impl<'a> Spot<'a> {
     }
 }
 
-pub(crate) const fn refusal(reason: Reason, site: SiteInfo) -> Refusal {
+pub(crate) const fn refusal(reason: Reason, site: &'static SiteInfo) -> Refusal {
     Refusal::new(reason, site.site())
 }
 

@@ -4,10 +4,9 @@ use fak_abi::SiteInfo;
 
 macro_rules! sites {
     ($( $name:ident = $check:literal, $clause:literal, $refuses:literal, $next:literal; )+) => {
-        $( pub(crate) const $name: SiteInfo =
-            SiteInfo { check: $check, clause: $clause, refuses: $refuses, next: $next }; )+
+        $( pub(crate) const $name: &SiteInfo = &SiteInfo { check: $check, clause: $clause, refuses: $refuses, next: $next }; )+
         /// Every check the kernel itself makes.
-        pub const KERNEL_SITES: &[SiteInfo] = &[$($name),+];
+        pub const KERNEL_SITES: &[SiteInfo] = &[$(*$name),+];
     };
 }
 
