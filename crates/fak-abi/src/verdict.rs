@@ -11,6 +11,7 @@ use crate::digest::Digest;
 use crate::id::Id;
 use crate::reason::{Disposition, Reason};
 use crate::reference::Ref;
+use crate::refused::Refused;
 
 closed_enum! {
     /// The kinds of verdict, with their wire codes (§2.6). Codes 1024 and up are reserved for
@@ -195,10 +196,32 @@ impl Refusal {
         Self { lacks: Some(capability), ..Self::new(Reason::DefaultDeny, site) }
     }
 
+    /// What to do next, in one sentence: have the missing capability granted, or what the check advises, or else what its reason does
+    /// in general. Explain may know more (§3.5).
+    #[must_use]
+    pub(crate) fn next(&self) -> impl fmt::Display {
+        Advice(*self)
+    }
+
     /// The same act may pass after this many milliseconds.
     #[must_use]
     pub const fn retry_after(self, ms: u32) -> Self {
         Self { retry_after_ms: Some(ms), ..self }
+    }
+}
+
+/// What a refusal advises, as text that is put together where it is shown.
+struct Advice(Refusal);
+
+impl fmt::Display for Advice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Refusal { reason, site, lacks, .. } = self.0;
+        match lacks {
+            Some(capability) => {
+                write!(f, "the capability {capability} is not granted: ask the host to grant it")
+            }
+            None => f.write_str(site.info().map_or_else(|| reason.advice(), |info| info.next)),
+        }
     }
 }
 
@@ -398,19 +421,15 @@ impl fmt::Display for Verdict {
     /// One line with rung, reason, site and what to do: what the check advises, or else what its reason does in general. Enough to
     /// explain a refusal in one step.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self::Deny { refusal: Refusal { reason, site, retry_after_ms, lacks }, by } = self else {
+        let Self::Deny { refusal, by } = self else {
             return write!(f, "{} by {}", self.kind(), self.by());
         };
+        let Refusal { reason, site, retry_after_ms, .. } = *refusal;
         write!(f, "deny {reason} ({}) by {by} at {site}", reason.disposition())?;
         if let Some(ms) = retry_after_ms {
             write!(f, ", retry after {ms} ms")?;
         }
-        match lacks {
-            Some(capability) => {
-                write!(f, ": the capability {capability} is not granted: ask the host to grant it")
-            }
-            None => write!(f, ": {}", site.info().map_or_else(|| reason.advice(), |info| info.next)),
-        }
+        write!(f, ": {}", refusal.next())
     }
 }
 
@@ -455,20 +474,30 @@ impl<T> Outcome<T> {
         }
     }
 
-    /// The value, or an error made of the verdict that refused it: for callers to whom a refusal is the end. What the error says is
-    /// theirs; a verdict's text has rung, reason, check and what to do.
+    /// The value, or the refusal as an error: for callers to whom a refusal is the end.
+    ///
+    /// # Errors
+    ///
+    /// [`Refused`], if it did not happen.
+    ///
+    /// ```
+    /// use fak_abi::{Outcome, Refused};
+    ///
+    /// fn next(number: Outcome<u32>) -> Result<u32, Refused> {
+    ///     Ok(number.ok()? + 1)
+    /// }
+    /// # assert_eq!(next(Outcome::Allow { value: 7, by: "me" }).ok(), Some(8));
+    /// ```
+    #[inline]
+    pub fn ok(self) -> Result<T, Refused> {
+        self.ok_or_else(Refused)
+    }
+
+    /// As [`Outcome::ok`], with an error of the caller's own.
     ///
     /// # Errors
     ///
     /// What `refused` makes of the verdict, if it did not happen.
-    ///
-    /// ```
-    /// use fak_abi::{Outcome, Reason, Refusal, Site};
-    ///
-    /// let refused: Outcome<u32> = Outcome::deny(Refusal::new(Reason::RateLimited, Site::new("me/full")), "me");
-    /// let error = refused.ok_or_else(|verdict| verdict.to_string());
-    /// assert!(error.is_err_and(|text| text.starts_with("deny RATE_LIMITED (wait) by me at me/full: ")));
-    /// ```
     pub fn ok_or_else<E>(self, refused: impl FnOnce(Verdict) -> E) -> Result<T, E> {
         match self {
             Self::Allow { value, .. } => Ok(value),
@@ -538,7 +567,8 @@ mod tests {
     /// §3.5: a check knows better what to do than the reason it shares with others.
     #[test]
     fn a_listed_check_gives_its_own_advice() {
-        const TARGET: SiteInfo = SiteInfo { check: "me/target", clause: "§2.4", refuses: "it", next: "do that" };
+        const TARGET: SiteInfo =
+            SiteInfo { check: "me/target", clause: "§2.4", refuses: "it", next: "do that" };
         let refusal = Refusal::new(Reason::TrustViolation, TARGET.site());
         assert_eq!(
             Verdict::deny(refusal, "me").to_string(),

@@ -46,7 +46,7 @@ const OUTSIDE: &SiteInfo = &SiteInfo {
 /// };
 /// let (lead, dev) = (attach("lead")?, attach("dev")?);
 /// let send = |from: &fak_abi::AgentHandle, to| -> Result<_, Box<dyn std::error::Error>> {
-///     let body = from.widen(&from.mint("hello"), ShareScope::Fleet).ok_or_else(|verdict| verdict.to_string())?;
+///     let body = from.widen(&from.mint("hello"), ShareScope::Fleet).ok()?;
 ///     Ok(bus.endpoint(from).send(&ChannelKey::new(Locale::Session, to)?, &body))
 /// };
 /// assert!(send(&lead, "trace-dev")?.is_allow());

@@ -42,12 +42,12 @@ const MAX_LEASES: usize = 256;
 /// let (ann, bob) = (attach("ann")?, attach("bob")?);
 ///
 /// let (lane, ttl) = (LaneRequest::Lane("docs"), Duration::from_secs(3));
-/// let first = arbiter.lease(&ann, lane, ttl).ok_or_else(|refused| refused.verdict.to_string())?;
+/// let first = arbiter.lease(&ann, lane, ttl).ok()?;
 /// assert_eq!(arbiter.lease(&bob, lane, ttl).verdict().reason(), Some(Reason::LeaseHeld));
 ///
 /// // Past its time the lane is granted again, under a higher fence; the first holder's token is stale.
 /// time.advance(ttl);
-/// let second = arbiter.lease(&bob, lane, ttl).ok_or_else(|refused| refused.verdict.to_string())?;
+/// let second = arbiter.lease(&bob, lane, ttl).ok()?;
 /// assert!(second.fence() > first.fence());
 /// assert_eq!(arbiter.check(&ann, &first, "docs/a.md").verdict().reason(), Some(Reason::LeaseHeld));
 /// assert!(arbiter.check(&bob, &second, "docs/a.md").is_allow());
