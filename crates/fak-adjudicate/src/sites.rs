@@ -60,8 +60,8 @@ sites! {
         "an act of a principal that fills its share of the audit queue",
         "wait for the log to drain; act less often";
     AUDIT_FAILED = "audit/failed", "§3.6",
-        "an act while the audit log cannot be written",
-        "the host has to repair the log's disk";
+        "an act while the audit log cannot be written, or after it was closed",
+        "the host has to repair the log's disk, or is shutting down";
     PENDING_FULL = "kernel/pending", "§3.3",
         "a submission beyond the bound on pending calls",
         "reap or withdraw what was submitted before";
