@@ -397,6 +397,19 @@ fn a_full_queue_refuses_and_what_found_no_slot_is_summed_before_the_next() {
     assert_eq!(verify_audit(&log.sink()[..], None).unwrap().missed, 3);
 }
 
+/// §2.5: the address of a group is the group and the rank.
+#[test]
+fn an_entry_names_the_rank_of_a_group() {
+    let wave = Id::new("wave-1").unwrap();
+    let (audit, mut log) = open(b"", Vec::new(), 64);
+    entry(&principal(1), 1, |event| {
+        audit.note(&Event { address: Address::Group(&wave, 3), ..event.clone() });
+    });
+    log.drain().unwrap();
+    let record = AuditReader::new(&log.sink()[..]).next_record().unwrap().unwrap();
+    assert_eq!((record.address.as_deref(), record.rank), (Some("group:wave-1"), Some(3)));
+}
+
 /// §3.6: a log is closed while its kernel stands. What has a slot is written first; what comes later is refused, and counted.
 #[test]
 fn a_closed_log_writes_what_has_a_slot_and_ends() {
