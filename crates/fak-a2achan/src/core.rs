@@ -12,7 +12,7 @@ use fak_abi::{
 };
 use parking_lot::Mutex;
 
-use crate::account::Account;
+use crate::account::{Account, InboxName};
 use crate::config::{Addressing, BusConfig};
 use crate::correction::Book;
 use crate::dead::Shelf;
@@ -313,6 +313,26 @@ impl Core {
         mailbox
     }
 
+    /// An inbox of `of` alone, made if there is none and charged to `maker` then. On a closed bus it
+    /// has ended: closing may have passed before it was listed.
+    pub(crate) fn own_inbox(
+        &self,
+        of: &Account,
+        name: InboxName,
+        maker: &Arc<Account>,
+        to: impl FnOnce() -> OwnedAddress,
+    ) -> Option<Arc<Mailbox>> {
+        let inbox = of.inbox(name, maker, || {
+            let inbox = Mailbox::new(Arc::new(to()), self.private(Arc::clone(maker)));
+            drop(inbox.reserve_for(of.principal(), true));
+            inbox
+        })?;
+        if self.is_closed() {
+            self.bury(inbox.end(End::Close), Cause::End(End::Close));
+        }
+        Some(inbox)
+    }
+
     /// How a mailbox under a key is made.
     pub(crate) fn shape(&self, creator: Option<Arc<Account>>) -> Shape {
         let (capacity, share) = (self.config.capacity as u64, self.config.share());
@@ -320,7 +340,7 @@ impl Core {
     }
 
     /// How an inbox of one principal is made.
-    pub(crate) fn private(&self, maker: Arc<Account>) -> Shape {
+    fn private(&self, maker: Arc<Account>) -> Shape {
         Shape { private: true, ..self.shape(Some(maker)) }
     }
 

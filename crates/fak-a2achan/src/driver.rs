@@ -77,7 +77,8 @@ impl Driver for BusDriver {
         }
         core.end_requests(&account.close_answers(), End::Detach);
         *core.past.lock() += account.tally();
-        core.book.lock().forget(principal);
+        let unread = core.book.lock().forget(principal);
+        core.bury_acks(unread, Cause::End(End::Detach));
         core.windows.retain(|_, minter| !Arc::ptr_eq(minter, principal));
         // Copies of the list: no map is locked while mailboxes are.
         let boxes: Vec<_> =

@@ -54,11 +54,8 @@ impl Core {
         rank: u32,
         maker: &Arc<Account>,
     ) -> Option<Arc<Mailbox>> {
-        member.inbox(InboxName::Group(group.clone()), maker, || {
-            let to = Arc::new(OwnedAddress::Group(group.clone(), rank));
-            let inbox = Mailbox::new(to, self.private(Arc::clone(maker)));
-            drop(inbox.reserve_for(member.principal(), true));
-            inbox
+        self.own_inbox(member, InboxName::Group(group.clone()), maker, || {
+            OwnedAddress::Group(group.clone(), rank)
         })
     }
 }
@@ -84,6 +81,7 @@ impl Inboxes {
             reserved => reserved,
         };
         let route = reserved.map_err(|block| match block {
+            Block::End if core.is_closed() => (Reason::Misroute, sites::CLOSED),
             Block::End | Block::Move => gone,
             Block::Unreadable => (Reason::TrustViolation, sites::MEMBER_UNREADABLE),
             Block::Full | Block::Share => (Reason::RateLimited, sites::FULL),

@@ -105,6 +105,9 @@ fn verify_one(file: &Path, args: &JournalVerifyArgs, output: &mut Output) -> Res
 
 /// A checkpoint names a record: it is the one the journal is of, found by a first pass.
 fn verified(file: &Path, args: &JournalVerifyArgs) -> Result<Result<JournalSummary, JournalError>, Failure> {
+    if args.checkpoint.is_some() && file.exists() && !file.is_file() {
+        return Err(Failure::file(file, "is read twice for a checkpoint: expected a regular file"));
+    }
     let mut options = VerifyOptions { allow_opaque: args.allow_opaque, ..VerifyOptions::default() };
     let summary = verify_journal(open(file)?, &options);
     let (Ok(summary), Some(point)) = (&summary, &args.checkpoint) else {

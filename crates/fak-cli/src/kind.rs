@@ -35,6 +35,10 @@ const SCHEMAS: &[(&str, Kind)] = &[
 impl Kind {
     /// The kind of a file, if its beginning tells.
     fn of(path: &Path) -> Option<Self> {
+        // What is no regular file was read once, and may not be there a second time.
+        if !path.is_file() {
+            return None;
+        }
         let mut bytes = Vec::new();
         File::open(path).ok()?.take(BEGINNING).read_to_end(&mut bytes).ok()?;
         let text = String::from_utf8_lossy(&bytes);

@@ -3,7 +3,7 @@
 
 use std::{
     fs,
-    io::Read,
+    io::{self, Read},
     path::{Component, Path, PathBuf},
 };
 
@@ -29,7 +29,8 @@ pub enum Reach {
 }
 
 /// The scenario files a path stands for: itself, or every scenario in the folder and below, sorted by path. In a folder, JSON
-/// files that are plainly something else, such as a journal that a scenario loads, are passed over.
+/// files that are plainly something else, such as a journal that a scenario loads, are passed over, and so is what only has the
+/// name of a file, such as a pipe.
 ///
 /// # Errors
 ///
@@ -64,6 +65,9 @@ pub fn find(path: &Path) -> Result<Vec<PathBuf>, ScenarioError> {
 
 /// Whether a file is, or was meant to be, a scenario. What cannot be read is reported by whoever reads it.
 fn may_be_scenario(path: &Path) -> bool {
+    if fs::metadata(path).is_ok_and(|found| !found.is_file()) {
+        return false;
+    }
     let Ok(bytes) = read(path) else { return true };
     let Ok(document) = Document::parse(&bytes, &Limits::default()) else { return true };
     let root = document.root().value();
@@ -86,6 +90,15 @@ pub fn read(path: &Path) -> Result<Vec<u8>, ScenarioError> {
         return Err(ScenarioError::TooLarge { path: path.to_owned(), limit: FILE_LIMIT });
     }
     Ok(bytes)
+}
+
+/// As [`read`], a file that another one names: a pipe or a device could keep its reader waiting for ever.
+pub(crate) fn read_named(path: &Path) -> Result<Vec<u8>, ScenarioError> {
+    if fs::metadata(path).is_ok_and(|found| !found.is_file()) {
+        let source = io::Error::other("expected a regular file");
+        return Err(ScenarioError::Read { path: path.to_owned(), source });
+    }
+    read(path)
 }
 
 /// The policy in a text: JSON if the file's name says so, TOML otherwise (§3.7).

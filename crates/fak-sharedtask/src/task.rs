@@ -241,10 +241,11 @@ impl Task {
 
     /// Digests a change on top of the current revision, at `now` or just after the last revision, whichever is later.
     /// Costs the new entries and what follows them in the encoding: decisions for a note, notes for an artifact,
-    /// everything for a scalar.
-    pub(crate) fn prepare(&self, change: Change, by: Arc<Actor>, now: Timestamp) -> Prepared {
-        let clock = now.max(Timestamp::from_micros(self.clock.as_micros().saturating_add(1)));
-        self.prepare_as(change, by, clock.to_string().into(), clock)
+    /// everything for a scalar. None at the end of time: what was written at the same instant could be what was there before.
+    pub(crate) fn prepare(&self, change: Change, by: Arc<Actor>, now: Timestamp) -> Option<Prepared> {
+        let next = Timestamp::from_micros(self.clock.as_micros().saturating_add(1));
+        let clock = (next > self.clock).then(|| now.max(next))?;
+        Some(self.prepare_as(change, by, clock.to_string().into(), clock))
     }
 
     /// As [`Task::prepare`], at a time that was written by somebody else.

@@ -7,7 +7,7 @@ use fak_abi::{
     Taint, ToolCall, Verdict,
 };
 
-use super::book::{Book, Phase};
+use super::book::{Book, Phase, Unread};
 use super::envelope::{Correction, CorrectionAck, CorrectionAudit, CorrectionRequest};
 use super::rung::{BY, Unfit, shared_scope};
 use crate::account::{Account, InboxName};
@@ -18,7 +18,7 @@ use crate::driver::act_only_key;
 use crate::endpoint::Endpoint;
 use crate::entry::Entry;
 use crate::mailbox::{Fate, Found, Mailbox, Offer, Seek};
-use crate::message::Message;
+use crate::message::{Cause, Message};
 use crate::recv::Incoming;
 use crate::send::{refusal, refusal_of};
 use crate::sites;
@@ -81,12 +81,31 @@ impl Core {
     /// A principal's inbox that accepts one act only.
     fn act_inbox(&self, of: &Arc<Account>, name: InboxName) -> Option<Arc<Mailbox>> {
         let prefix = if name == InboxName::Ack { ACK } else { CORRECTION };
-        of.inbox(name, of, || {
-            let to = key_of(prefix, of.principal().id()).map_or(OwnedAddress::None, OwnedAddress::Channel);
-            let inbox = Mailbox::new(Arc::new(to), self.private(Arc::clone(of)));
-            drop(inbox.reserve_for(of.principal(), true));
-            inbox
+        self.own_inbox(of, name, of, || {
+            key_of(prefix, of.principal().id()).map_or(OwnedAddress::None, OwnedAddress::Channel)
         })
+    }
+
+    /// An acknowledgement, taken out on trial.
+    fn take_ack(&self, of: &Account, seq: u64) -> Option<(Arc<Mailbox>, Entry)> {
+        let inbox = of.find_inbox(&InboxName::Ack)?;
+        let reader = of.principal();
+        let seek = Seek { reader, now: None, after: 0, ask: false, returns: None, lease: None };
+        match inbox.take_next(seq, &seek) {
+            Found::Entry(entry, _) => Some((inbox, entry)),
+            _ => None,
+        }
+    }
+
+    /// Makes dead letters of acknowledgements that nobody can observe any more. No lock may be held.
+    pub(crate) fn bury_acks(&self, unread: impl IntoIterator<Item = Unread>, cause: Cause) {
+        for (of, seq) in unread {
+            let taken = self.account(&of).and_then(|account| self.take_ack(&account, seq));
+            if let Some((inbox, entry)) = taken {
+                self.settle(&inbox, &entry, Fate::Dead);
+                self.dead_letters(vec![entry], cause);
+            }
+        }
     }
 }
 
@@ -107,7 +126,7 @@ impl Endpoint {
         name: InboxName,
         body: &Ref,
         check: impl FnOnce(&Book) -> Result<(), Unfit>,
-        enter: impl FnOnce(&mut Book, u64),
+        enter: impl FnOnce(&mut Book, u64) -> Option<Unread>,
     ) -> (Verdict, u64) {
         let (Some(account), Some(link)) = (self.account(), self.core().link()) else {
             return (self.refuse(permit, refusal(Reason::TrustViolation, sites::FOREIGN)), 0);
@@ -148,17 +167,18 @@ impl Endpoint {
                 }
                 Ok(()) => match inbox.fill(&offer, None, link.sequence()) {
                     Ok((seq, wake)) => {
-                        enter(&mut book, seq);
-                        Ok((seq, wake))
+                        let unread = enter(&mut book, seq);
+                        Ok((seq, wake, unread))
                     }
                     Err(block) => Err(refusal_of(block)),
                 },
             }
         };
         match placed {
-            Ok((seq, wake)) => {
+            Ok((seq, wake, unread)) => {
                 let verdict = cleared.allow(seq);
                 wake.into_iter().for_each(std::task::Waker::wake);
+                self.core().bury_acks(unread, Cause::Supersede);
                 (verdict, seq)
             }
             Err(refusal) => (self.revoke(cleared, refusal), 0),
@@ -212,7 +232,7 @@ impl Endpoint {
             None => Ok(()),
         };
         self.hand_in(permit, worker, InboxName::Correction, body, check, |book, _| {
-            book.add(correction.clone(), self.me(), worker.principal());
+            book.add(correction.clone(), self.me(), worker.principal())
         })
     }
 
@@ -317,6 +337,7 @@ impl Endpoint {
         };
         let (verdict, seq) = self.hand_in(permit, &to, InboxName::Ack, body, check, |book, seq| {
             book.advance(&ack.correction_id, Phase::Acked(Box::new(ack.clone()), seq));
+            None
         });
         AckReceipt { verdict, seq }
     }
@@ -338,39 +359,48 @@ impl Endpoint {
         if !Arc::ptr_eq(&record.orchestrator, self.me()) {
             return none(self.refuse(permit, refusal(Reason::TrustViolation, sites::OBSERVE_OTHER)));
         }
-        let Phase::Acked(ack, seq) = record.phase else {
-            return none(self.refuse(permit, refusal(Reason::Unwitnessed, sites::OBSERVE_NONE)));
-        };
-        // The message is taken with the first look; what it says stays known.
-        let inbox = self.account().and_then(|account| self.core().act_inbox(account, InboxName::Ack));
-        if let Some(inbox) = &inbox {
-            let seek =
-                Seek { reader: self.me(), now: None, after: 0, ask: false, returns: None, lease: None };
-            if let Found::Entry(entry, _) = inbox.take_next(seq, &seek) {
-                let held_by = self.screen(&call, &entry);
-                let fate = if held_by.is_some() { Fate::Held } else { Fate::Received };
-                self.core().settle(inbox, &entry, fate);
-                if let Some(by) = held_by {
-                    let verdict = permit.hold(by, entry.seq);
-                    let notice = self.hold(entry, call.target(), verdict);
-                    return Observation {
-                        verdict: notice.verdict,
-                        acked: false,
-                        reflected: false,
-                        ack: None,
-                    };
+        let (ack, seq, taken) = match record.phase {
+            Phase::Observed(ack, seq) => (ack, seq, None),
+            Phase::Acked(ack, seq) => {
+                // Nobody else's look may hand over what this one has not screened.
+                match self.account().and_then(|account| self.core().take_ack(account, seq)) {
+                    Some(taken) => (ack, seq, Some(taken)),
+                    None => {
+                        return none(self.refuse(permit, refusal(Reason::Unwitnessed, sites::OBSERVE_NONE)));
+                    }
                 }
             }
+            Phase::Sent | Phase::Received | Phase::Withheld => {
+                return none(self.refuse(permit, refusal(Reason::Unwitnessed, sites::OBSERVE_NONE)));
+            }
+        };
+        if let Some((inbox, entry)) = &taken
+            && let Some(by) = self.screen(&call, entry)
+        {
+            self.core().book.lock().advance(correction_id, Phase::Withheld);
+            self.core().settle(inbox, entry, Fate::Held);
+            let verdict = permit.hold(by, entry.seq);
+            return none(self.hold(entry.share(), call.target(), verdict).verdict);
         }
         let (acked, reflected) = (ack.acked, ack.is_reflected());
         let verdict = if acked && reflected {
             match self.charge(permit) {
                 Ok(cleared) => cleared.allow(seq),
-                Err(verdict) => return none(verdict),
+                Err(verdict) => {
+                    if let Some((inbox, entry)) = taken {
+                        self.core().put_back(&inbox, entry);
+                    }
+                    return none(verdict);
+                }
             }
         } else {
             self.refuse(permit, refusal(Reason::Unwitnessed, sites::OBSERVE_NONE))
         };
+        // The message is received with the first look; what it says stays known.
+        if let Some((inbox, entry)) = &taken {
+            self.core().book.lock().advance(correction_id, Phase::Observed(ack.clone(), seq));
+            self.core().settle(inbox, entry, Fate::Received);
+        }
         Observation { verdict, acked, reflected, ack: Some(*ack) }
     }
 }

@@ -18,9 +18,16 @@ pub(super) enum Phase {
     Sent,
     /// The worker has it.
     Received,
-    /// The worker acknowledged it; the number of that message.
+    /// The worker acknowledged it; the number of that message, which waits for the orchestrator.
     Acked(Box<CorrectionAck>, u64),
+    /// The orchestrator has that message.
+    Observed(Box<CorrectionAck>, u64),
+    /// That message was held: it is never the orchestrator's (§4.4).
+    Withheld,
 }
+
+/// An acknowledgement that nobody can observe any more: whose it was, and its number.
+pub(crate) type Unread = (Arc<Principal>, u64);
 
 /// One correction.
 #[derive(Debug, Clone)]
@@ -49,6 +56,20 @@ pub(crate) struct Book {
     order: HashMap<u64, VecDeque<String>>,
 }
 
+impl Record {
+    /// True until the worker has answered it.
+    const fn is_open(&self) -> bool {
+        matches!(self.phase, Phase::Sent | Phase::Received)
+    }
+
+    fn unread(self) -> Option<Unread> {
+        match self.phase {
+            Phase::Acked(_, seq) => Some((self.orchestrator, seq)),
+            _ => None,
+        }
+    }
+}
+
 impl Book {
     /// Posts a status; false if its seq does not rise.
     pub(super) fn post(&mut self, worker: &Arc<Principal>, status: WorkerStatus, digest: Digest) -> bool {
@@ -75,33 +96,32 @@ impl Book {
         self.records.get(id)
     }
 
-    /// A new correction: it supersedes those of the same task that nobody has acted on.
+    /// A new correction: it supersedes those of the same task that nobody has acted on. What is
+    /// forgotten for it may have been acknowledged.
     pub(super) fn add(
         &mut self,
         correction: Correction,
         orchestrator: &Arc<Principal>,
         worker: &Arc<Principal>,
-    ) {
+    ) -> Option<Unread> {
         let order = self.order.entry(worker.incarnation()).or_default();
         for id in order.iter() {
             if let Some(older) = self.records.get_mut(id)
                 && (older.correction.issue, &older.correction.task_id)
                     == (correction.issue, &correction.task_id)
-                && !matches!(older.phase, Phase::Acked(..))
+                && older.is_open()
             {
                 older.superseded = true;
             }
         }
-        if order.len() >= REMEMBERED
-            && let Some(oldest) = order.pop_front()
-        {
-            self.records.remove(&oldest);
-        }
+        let oldest = if order.len() >= REMEMBERED { order.pop_front() } else { None };
+        let unread = oldest.and_then(|oldest| self.records.remove(&oldest)?.unread());
         order.push_back(correction.correction_id.clone());
         let (orchestrator, worker) = (Arc::clone(orchestrator), Arc::clone(worker));
         let id = correction.correction_id.clone();
         let record = Record { correction, orchestrator, worker, phase: Phase::Sent, superseded: false };
         self.records.insert(id, record);
+        unread
     }
 
     /// True if a correction may still be acted on: not superseded, and of the live status.
@@ -119,11 +139,11 @@ impl Book {
         }
     }
 
-    /// A principal is gone: its status ends, corrections of it are of no use.
-    pub(crate) fn forget(&mut self, principal: &Principal) {
+    /// A principal is gone: its status ends, corrections of it are of no use, and neither is what it
+    /// acknowledged.
+    pub(crate) fn forget(&mut self, principal: &Principal) -> Vec<Unread> {
         self.statuses.remove(&principal.incarnation());
-        for id in self.order.remove(&principal.incarnation()).unwrap_or_default() {
-            self.records.remove(&id);
-        }
+        let ids = self.order.remove(&principal.incarnation()).unwrap_or_default();
+        ids.iter().filter_map(|id| self.records.remove(id)?.unread()).collect()
     }
 }

@@ -63,6 +63,8 @@ impl Endpoint {
                 Some((Reason::Malformed, sites::STATUS_MALFORMED))
             } else if status.worker_id != me.id().as_str() {
                 Some((Reason::TrustViolation, sites::STATUS_OTHER))
+            } else if self.core().is_closed() {
+                Some((Reason::Misroute, sites::CLOSED))
             } else if bodies.is_empty() {
                 Some((Reason::TrustViolation, sites::CORRECTION_APART))
             } else {
@@ -94,6 +96,12 @@ impl Endpoint {
         if !self.core().book.lock().post(me, status.clone(), digest) {
             give_back(routes);
             return self.revoke(cleared, refusal(Reason::Malformed, sites::STATUS_STALE));
+        }
+        if !me.is_attached() {
+            // A detach that came between has ended what there was before it.
+            self.core().book.lock().forget(me);
+            give_back(routes);
+            return self.revoke(cleared, refusal(Reason::DefaultDeny, sites::DETACHED));
         }
         let mut copies = Vec::new();
         for (body, (route, _)) in bodies.iter().zip(routes) {

@@ -444,3 +444,109 @@ fn corrections_of_several_tasks_are_told_apart() {
         allowed(&lead.observe(&id).verdict);
     }
 }
+
+/// An acknowledgement on its way to whoever watches for it.
+fn acknowledged(lead: &Endpoint, worker: &Endpoint) -> Correction {
+    allowed(&worker.post_status(&status(1)).verdict);
+    allowed(&lead.correct(&request(&status(1), "stop")).verdict);
+    let correction = received(worker.try_receive_correction()).correction;
+    allowed(&worker.ack(&ack_of(&correction)).verdict);
+    correction
+}
+
+/// §4.4: an acknowledgement that was held is out of reach, however often it is asked for.
+#[test]
+fn a_held_acknowledgement_is_never_observed() {
+    let world = World::with(fak_a2achan::BusConfig::default(), |b| {
+        b.admitter(fak_adjudicate::Rank(0), Arc::new(Hold("next_action")))
+    });
+    let (lead, worker) = (world.agent("lead"), world.agent("worker"));
+    let correction = acknowledged(&lead, &worker);
+    let held = lead.observe(&correction.correction_id);
+    assert_eq!(held.verdict.kind(), fak_abi::VerdictKind::Quarantine, "{}", held.verdict);
+    for _ in 0..2 {
+        let again = lead.observe(&correction.correction_id);
+        denied(&again.verdict, Reason::Unwitnessed, "a2achan/observe");
+        assert!(again.ack.is_none() && !again.acked && !again.reflected);
+    }
+    // It was acknowledged all the same: not once more.
+    denied(&worker.ack(&ack_of(&correction)).verdict, Reason::Unwitnessed, "a2achan/correction-stale");
+    let stats = world.bus.stats();
+    assert_eq!((stats.held, stats.queued), (1, 0));
+    assert!(stats.is_conserved());
+}
+
+/// §3.2: what a rung refuses to let be observed is not received.
+#[test]
+fn a_refused_observation_does_not_use_an_acknowledgement_up() {
+    let meter = Arc::new(Meter { limit: 1, ..Meter::default() });
+    let world = World::with(fak_a2achan::BusConfig::default(), |b| {
+        b.rung(fak_adjudicate::Rank(0), Arc::clone(&meter) as _)
+    });
+    let (lead, worker) = (world.agent("lead"), world.agent("worker"));
+    let correction = acknowledged(&lead, &worker);
+    meter.counts.lock().insert("a2a.observe".to_owned(), 1);
+    let queued = world.bus.stats().queued;
+    denied(&lead.observe(&correction.correction_id).verdict, Reason::RateLimited, "meter");
+    assert_eq!(world.bus.stats().queued, queued);
+    meter.counts.lock().insert("a2a.observe".to_owned(), 0);
+    allowed(&lead.observe(&correction.correction_id).verdict);
+    let stats = world.bus.stats();
+    assert_eq!((stats.queued, stats.held), (0, 0));
+    assert!(stats.is_conserved());
+}
+
+/// §2.3, §4.12: what a worker that is gone had acknowledged takes no room of its orchestrator's.
+#[test]
+fn an_acknowledgement_nobody_can_observe_any_more_is_a_dead_letter() {
+    let config = fak_a2achan::BusConfig { capacity: 1, ..fak_a2achan::BusConfig::default() };
+    let world = World::with(config, |b| b);
+    let lead = world.agent("lead");
+    for round in 1..=3 {
+        let worker = world.agent("worker");
+        let correction = acknowledged(&lead, &worker);
+        world.kernel.detach(&id("worker")).unwrap();
+        denied(&lead.observe(&correction.correction_id).verdict, Reason::Unwitnessed, "a2achan/observe");
+        let stats = world.bus.stats();
+        assert_eq!((stats.queued, stats.dead), (0, round));
+        assert!(stats.is_conserved());
+    }
+}
+
+/// Detaches whoever posts a status.
+#[derive(Default)]
+struct Overtakes(std::sync::OnceLock<std::sync::Weak<fak_adjudicate::Kernel>>);
+
+impl fak_abi::Adjudicator for Overtakes {
+    fn name(&self) -> fak_abi::RungName {
+        "overtakes"
+    }
+    fn tools(&self) -> fak_abi::ToolScope {
+        fak_abi::ToolScope::only(["a2a.status"])
+    }
+    fn counts(&self) -> bool {
+        true
+    }
+    fn judge(&self, _: &fak_abi::ToolCall<'_>, _: &fak_abi::Desk<'_>) -> fak_abi::Opinion {
+        fak_abi::Opinion::Defer
+    }
+    fn commit(&self, call: &fak_abi::ToolCall<'_>, _: &fak_abi::Desk<'_>) -> fak_abi::Opinion {
+        self.0.get().and_then(std::sync::Weak::upgrade).unwrap().detach(call.principal().id()).unwrap();
+        fak_abi::Opinion::Defer
+    }
+}
+
+/// §2.3, §4.9: a status that its worker's detach overtook is nobody's, and not the next incarnation's.
+#[test]
+fn a_status_that_a_detach_overtakes_is_not_live() {
+    let overtakes = Arc::new(Overtakes::default());
+    let world = World::with(fak_a2achan::BusConfig::default(), |b| {
+        b.rung(fak_adjudicate::Rank(0), Arc::clone(&overtakes) as _)
+    });
+    overtakes.0.set(Arc::downgrade(&world.kernel)).unwrap();
+    let (lead, worker) = (world.agent("lead"), world.agent("worker"));
+    assert_eq!(worker.post_status(&status(1)).verdict.reason(), Some(Reason::DefaultDeny));
+    let _again = world.agent("worker");
+    let receipt = lead.correct(&request(&status(1), "stop"));
+    assert_eq!(receipt.verdict.reason(), Some(Reason::Unwitnessed), "{}", receipt.verdict);
+}

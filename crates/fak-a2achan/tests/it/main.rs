@@ -8,6 +8,7 @@ mod answers;
 mod audited;
 mod bind;
 mod books;
+mod closed;
 mod copies;
 mod correction;
 mod drops;

@@ -223,3 +223,17 @@ fn a_rule_is_covered_only_in_every_condition() {
         assert_eq!(findings(first, second), found, "{first} then {second}");
     }
 }
+
+/// §8: how much a lint compares has a bound, and it says where it stopped.
+#[test]
+fn a_lint_of_the_worst_patterns_ends() {
+    let stars = "*a".repeat(100);
+    let rules = |tool: &dyn Fn(usize) -> String| -> String {
+        (0..400).map(|n| format!("[[allow]]\ntool = {:?}\n", tool(n))).collect()
+    };
+    let lint = |rules: String| Policy::from_toml("p", &format!("version = 1\n{rules}")).unwrap().lint(None);
+    let found = lint(rules(&|n| format!("{stars}-{n}-*b")));
+    let [stopped] = &found[..] else { panic!("{} findings", found.len()) };
+    assert!(stopped.text.starts_with("not compared"), "{stopped}");
+    assert_eq!(lint(rules(&|n| format!("tool-{n}-*"))), []);
+}

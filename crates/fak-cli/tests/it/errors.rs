@@ -235,3 +235,39 @@ fn what_an_option_is_and_takes_is_said() {
         invalid value 'denied' for '--verdict <VERDICT>': unknown verdict, did you mean "deny"?
     "#]].assert_eq(&said);
 }
+
+/// §8: a pipe has the name of a file, and would keep its reader waiting for ever.
+#[cfg(unix)]
+#[test]
+fn no_pipe_keeps_a_verb_waiting() {
+    let scratch = Scratch::new("pipes");
+    let scenario = |policy: &str| {
+        format!(
+            r#"{{"schema": "fak.scenario.v1", "name": "n", {policy} "agents": {{"a": {{"fleet": "f", "caps": ["a2a.send"]}}}},
+            "steps": [{{"do": "send", "by": "a", "to": "in_kernel:w", "body": {{"text": "x", "scope": "agent"}}, "expect": {{"verdict": "deny"}}}}]}}"#
+        )
+    };
+    scratch.write("good.json", scenario(""));
+    let made = std::process::Command::new("mkfifo").arg(scratch.0.join("pipe.json")).status().unwrap();
+    assert!(made.success());
+    let ran = scratch.fak(&["run", "-q", "."]);
+    assert_eq!((ran.status, ran.err.as_str()), (0, ""), "{}", ran.out);
+    for (args, says) in [
+        (vec!["run", "names.json"], "expected a regular file"),
+        (vec!["run", "good.json", "--audit", "pipe.json"], "expected a regular file"),
+    ] {
+        scratch.write("names.json", scenario(r#""policy": {"file": "pipe.json"},"#));
+        let ran = scratch.fak(&args);
+        assert_eq!(ran.status, 2, "{args:?}");
+        assert!(ran.err.contains(says), "{args:?}: {}", ran.err);
+    }
+    // Somebody may well write into one; what is wrong with that is said, and it is not asked again.
+    for args in
+        [&["run", "pipe.json"][..], &["policy", "lint", "pipe.json"], &["journal", "verify", "pipe.json"]]
+    {
+        let pipe = scratch.0.join("pipe.json");
+        let writer = std::thread::spawn(move || std::fs::write(pipe, "nonsense").unwrap());
+        assert_ne!(scratch.fak(args).status, 0, "{args:?}");
+        writer.join().unwrap();
+    }
+}

@@ -256,7 +256,7 @@ impl<'t> Source<'t> {
         };
         let path = load::resolve(self.path, wanted, self.reach, &place).map_err(Fault::elsewhere)?;
         // Said where the file is named: that is where it can be mended.
-        let bytes = load::read(&path).map_err(|error| rule(cursor, error.to_string()))?;
+        let bytes = load::read_named(&path).map_err(|error| rule(cursor, error.to_string()))?;
         match String::from_utf8(bytes) {
             Ok(text) => Ok((path, text)),
             Err(error) => {

@@ -46,6 +46,10 @@ impl Log {
 
     /// Opens the log in `path` at its end.
     fn resume(path: &Path, at: Timestamp) -> Result<(Audit, AuditLog<Sink>, Opened), AuditError> {
+        if std::fs::metadata(path).is_ok_and(|found| !found.is_file()) {
+            // It is read back: a pipe would keep its reader waiting for ever.
+            return Err(AuditError::Write(io::Error::other("expected a regular file")));
+        }
         let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path);
         let mut file = file.map_err(AuditError::Write)?;
         let existing = BufReader::new(file.try_clone().map_err(AuditError::Write)?);

@@ -77,8 +77,15 @@ impl Space {
             let (Some(room), true) = (room, core.take_watch(agent.principal().id())) else {
                 return refuse_cleared(cleared, WATCHES);
             };
-            let watch =
-                CellWatch::new(Arc::clone(core), agent.clone(), room, prefix, scope, core.config.backlog);
+            let watch = CellWatch::new(
+                Arc::clone(core),
+                agent.clone(),
+                Arc::clone(&room),
+                prefix,
+                scope,
+                core.config.backlog,
+            );
+            core.clear_up(agent.principal(), scope, &room);
             allow(cleared, core.next_seq(), watch)
         })
     }
@@ -206,8 +213,11 @@ impl Space {
             if let Some(cell) = left {
                 core.give_cell_back(&cell.owner);
             }
+            let written = allow(cleared, seq, CellWrite::Done { version });
+            // After the entry: what is woken is foreign code.
             waiting.iter().for_each(std::task::Waker::wake_by_ref);
-            allow(cleared, seq, CellWrite::Done { version })
+            core.clear_up(who, scope, &room);
+            written
         })
     }
 

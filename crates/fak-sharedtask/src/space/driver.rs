@@ -1,12 +1,15 @@
 //! The space as a layer of a kernel: its floor rung, its capabilities, and what detaching means to it.
 
 use std::sync::Arc;
+use std::task::Waker;
 
 use fak_abi::{
     Address, Adjudicator, CapSet, Capability, Desk, Driver, DriverLink, InstallError, Opinion, Principal,
-    Reason, RungName, SiteInfo, ToolCall, ToolScope,
+    Reason, RungName, ShareScope, SiteInfo, ToolCall, ToolScope,
 };
+use parking_lot::Mutex;
 
+use super::room::Room;
 use super::{Core, RoomKey};
 
 /// The name of the space's floor rung.
@@ -47,8 +50,8 @@ pub(super) const DETACHED: &SiteInfo = &site(
     "a wait of a principal that was detached",
     "the host has ended this agent; attach it again for a new incarnation",
 );
-pub(super) const KEY: (Reason, &'static SiteInfo) = (Reason::Malformed, MALFORMED);
-pub(super) const QUARANTINED: (Reason, &'static SiteInfo) = (
+pub(super) const KEY: (Reason, &SiteInfo) = (Reason::Malformed, MALFORMED);
+pub(super) const QUARANTINED: (Reason, &SiteInfo) = (
     Reason::TrustViolation,
     &site(
         "space/quarantined",
@@ -57,7 +60,7 @@ pub(super) const QUARANTINED: (Reason, &'static SiteInfo) = (
         "nothing moves a quarantined value: write another",
     ),
 );
-pub(super) const FLOW: (Reason, &'static SiteInfo) = (
+pub(super) const FLOW: (Reason, &SiteInfo) = (
     Reason::TrustViolation,
     &site(
         "space/flow",
@@ -66,7 +69,7 @@ pub(super) const FLOW: (Reason, &'static SiteInfo) = (
         "ask its owner to widen the scope to a fleet or tenant that you share",
     ),
 );
-pub(super) const SCOPE: (Reason, &'static SiteInfo) = (
+pub(super) const SCOPE: (Reason, &SiteInfo) = (
     Reason::TrustViolation,
     &site(
         "space/scope",
@@ -75,7 +78,7 @@ pub(super) const SCOPE: (Reason, &'static SiteInfo) = (
         "name the scope of the body, and one whose fleet or tenant is yours",
     ),
 );
-pub(super) const SIZE: (Reason, &'static SiteInfo) = (
+pub(super) const SIZE: (Reason, &SiteInfo) = (
     Reason::Oversize,
     &site(
         "space/size",
@@ -84,11 +87,11 @@ pub(super) const SIZE: (Reason, &'static SiteInfo) = (
         "put the bytes into the pool and a reference into the cell",
     ),
 );
-pub(super) const CELLS: (Reason, &'static SiteInfo) = (
+pub(super) const CELLS: (Reason, &SiteInfo) = (
     Reason::RateLimited,
     &site("space/cells", "§4.12", "more cells than there may be", "delete cells that are no longer needed"),
 );
-pub(super) const WATCHES: (Reason, &'static SiteInfo) = (
+pub(super) const WATCHES: (Reason, &SiteInfo) = (
     Reason::RateLimited,
     &site(
         "space/watches",
@@ -164,15 +167,32 @@ impl Driver for Core {
     /// Frees the cells that were the incarnation's alone, and wakes its waits.
     fn detached(&self, principal: &Arc<Principal>) {
         if let Some((_, room)) = self.rooms.remove(&RoomKey::Agent(principal.incarnation())) {
-            let cells = std::mem::take(&mut room.lock().cells);
-            for cell in cells.values() {
-                self.give_cell_back(&cell.owner);
-            }
+            self.end_own(&room);
         }
         let rooms: Vec<_> = self.rooms.iter().map(|entry| Arc::clone(entry.value())).collect();
         for room in rooms {
             let waiting = room.lock().wakers();
-            waiting.iter().for_each(std::task::Waker::wake_by_ref);
+            waiting.iter().for_each(Waker::wake_by_ref);
+        }
+    }
+}
+
+impl Core {
+    /// Frees the cells of a room that was one incarnation's alone, and wakes who waits there.
+    fn end_own(&self, room: &Mutex<Room>) {
+        let (cells, waiting) = {
+            let mut room = room.lock();
+            (std::mem::take(&mut room.cells), room.wakers())
+        };
+        cells.values().for_each(|cell| self.give_cell_back(&cell.owner));
+        waiting.iter().for_each(Waker::wake_by_ref);
+    }
+
+    /// After an act in a room: a detach that overtook it has ended what there was before it.
+    pub(super) fn clear_up(&self, who: &Principal, scope: ShareScope, room: &Mutex<Room>) {
+        if scope == ShareScope::Agent && !who.is_attached() {
+            self.rooms.remove(&RoomKey::Agent(who.incarnation()));
+            self.end_own(room);
         }
     }
 }

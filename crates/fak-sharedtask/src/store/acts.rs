@@ -1,8 +1,9 @@
 //! The acts that change a record: create, patch, approve, reject (§5.3–5.7).
 
 use std::sync::Arc;
+use std::task::Waker;
 
-use fak_abi::{Act, Address, AgentHandle, Id, Outcome, Permit, Reason, Taint};
+use fak_abi::{Act, Address, AgentHandle, Id, Outcome, Permit, Reason, Taint, Timestamp};
 
 use super::admit::{Acting, allow, charge, refuse, refuse_cleared, repeat};
 use super::done::{Done, End};
@@ -14,8 +15,8 @@ use super::replay::Recall;
 use super::slot::{Held, Slot};
 use super::{Core, TaskStore};
 use crate::envelope::{
-    Actor, Envelope as _, EventId, Hash, HeldPatch, HeldState, MergeReason, MergeVerdict, PATCH_ACCEPTED,
-    Patch, PatchResult, Record, TaskEvent, TaskId,
+    Actor, Envelope as _, EventId, Hash, HeldPatch, HeldState, MergeVerdict, PATCH_ACCEPTED, Patch,
+    PatchResult, Record, TaskEvent, TaskId,
 };
 use crate::error::SharedTaskError;
 use crate::merge::{ActRefusal, Detail, Merged, PatchFault, Stop, Terms, is_actor, merge};
@@ -63,6 +64,9 @@ impl TaskStore {
             };
             if !is_actor(&record.updated_by, principal) {
                 return refuse(permit, Reason::TrustViolation, ACTOR);
+            }
+            if acting.is_oversize() {
+                return refuse(permit, Reason::Oversize, OVERSIZE);
             }
             let sight = Sight::of(&core.config.domain, principal);
             let confirmed: Vec<Hash> =
@@ -160,6 +164,9 @@ impl Core {
         if !is_actor(&patch.actor, principal) {
             return refuse(permit, Reason::TrustViolation, ACTOR);
         }
+        if acting.is_oversize() || patch.ops.items.len() > self.config.rules.limits.ops {
+            return refuse(permit, Reason::Oversize, OVERSIZE);
+        }
         let sight = Sight::of(&self.config.domain, principal);
         let plan = Plan::new(patch, &self.config.rules.limits, &|hash| acting.confirms(hash));
         let book = key.map(|key| (key, self.books.of(principal.id())));
@@ -173,13 +180,18 @@ impl Core {
             Ok(cleared) => cleared,
             Err(verdict) => return Outcome::Refuse(verdict),
         };
+        // The clock is foreign code: it is asked outside every lock.
+        let now = self.now();
         let mut open = book.as_ref().map(|(key, book)| (*key, book.lock()));
+        let mut first = None;
         if let Some((key, book)) = &open {
             match book.recall(key, &patch.task_id, plan.digest) {
                 Recall::New => {}
+                // What was held may have been decided meanwhile, and answers that (§5.7).
+                Recall::Same(seq, done) if done.is_held() => first = Some(seq),
                 Recall::Same(seq, done) => {
                     drop(open);
-                    let patched = done.patched(&sight);
+                    let patched = done.patched(&sight, patch);
                     return repeat(cleared, seq, patched);
                 }
                 Recall::Other => {
@@ -188,42 +200,41 @@ impl Core {
                 }
             }
         }
-        let (ended, seq) = self.merge_locked(patch, &plan, &sight, principal);
-        if let (Some((key, book)), Ended::Done(done)) = (&mut open, &ended)
-            && !matches!(done.end, End::Stopped(Stop { reason: MergeReason::ApprovalRequired, .. }))
-        {
+        let (ended, seq, waiting) = self.merge_locked(patch, &plan, &sight, principal, now);
+        if let (Some((key, book)), Ended::Done(done)) = (&mut open, &ended) {
+            let seq = first.unwrap_or(seq);
             book.remember((*key).clone(), patch.task_id.clone(), plan.digest, seq, Done::clone(done));
         }
         drop(open);
-        match ended {
-            Ended::Refuse(reason, site) => refuse_cleared(cleared, reason, site),
-            Ended::Done(done) => {
-                let patched = done.patched(&sight);
-                allow(cleared, seq, patched)
-            }
-        }
+        let answered = match (ended, first) {
+            (Ended::Refuse(reason, site), _) => refuse_cleared(cleared, reason, site),
+            (Ended::Done(done), Some(first)) => repeat(cleared, first, done.patched(&sight, patch)),
+            (Ended::Done(done), None) => allow(cleared, seq, done.patched(&sight, patch)),
+        };
+        waiting.iter().for_each(Waker::wake_by_ref);
+        answered
     }
 
-    /// Merges under the record's lock, and wakes who waits for its events without it.
+    /// Merges under the record's lock. Who waits for its events is to be woken once nothing is locked and the act has its
+    /// entry: what is woken is foreign code.
     fn merge_locked(
         &self,
         patch: &Patch,
         plan: &Plan,
         sight: &Sight,
         principal: &Arc<fak_abi::Principal>,
-    ) -> (Ended, u64) {
+        now: Timestamp,
+    ) -> (Ended, u64, Vec<Waker>) {
         let Some(slot) = self.slot(&patch.task_id) else {
             let fault = PatchFault::new("/task_id", "expected a record that is there");
             let stop = Stop::unsupported(fault);
-            return (Ended::Done(self.stopped(patch, None, 0, stop)), self.next_seq());
+            return (Ended::Done(self.stopped(patch, None, 0, stop)), self.next_seq(), Vec::new());
         };
-        // The clock is foreign code: it is asked outside the lock.
-        let now = self.now();
         let mut slot = slot.lock();
         let seq = self.next_seq();
         let decision = HeldPatch::decision_of(plan.digest);
         if let Some(outcome) = slot.held.get(&decision).and_then(|held| held.outcome.clone()) {
-            return (Ended::Done(Box::new(outcome)), seq);
+            return (Ended::Done(Box::new(outcome)), seq, Vec::new());
         }
         let terms = Terms { rules: &self.config.rules, sight, approved: false, now };
         let ended = match merge(&slot.task, patch, plan, &terms) {
@@ -234,13 +245,13 @@ impl Core {
                     // Detaching visits every record after the principal is marked, under this lock: it either finds
                     // the patch, or is found here (§2.3).
                     if !principal.is_attached() {
-                        return (Ended::Refuse(Reason::DefaultDeny, DETACHED), seq);
+                        return (Ended::Refuse(Reason::DefaultDeny, DETACHED), seq, Vec::new());
                     }
                     if !self.take(principal.id(), |taken| &mut taken.held, self.config.bounds.held) {
-                        return (Ended::Refuse(Reason::RateLimited, HELD_BOUND), seq);
+                        return (Ended::Refuse(Reason::RateLimited, HELD_BOUND), seq, Vec::new());
                     }
                     let held = Held {
-                        patch: Arc::new(patch.clone()),
+                        patch: Some(Arc::new(patch.clone())),
                         actor: Arc::clone(principal),
                         at: terms.now,
                         state: HeldState::InputRequired,
@@ -252,8 +263,9 @@ impl Core {
                 Ended::Done(self.stopped(patch, Some(current), slot.task.number(), stop))
             }
         };
-        wake(slot, matches!(&ended, Ended::Done(done) if matches!(done.end, End::Accepted { .. })));
-        (ended, seq)
+        let news = matches!(&ended, Ended::Done(done) if matches!(done.end, End::Accepted { .. }));
+        let waiting = leave(slot, news);
+        (ended, seq, waiting)
     }
 
     fn stopped(&self, patch: &Patch, current: Option<Hash>, number: usize, stop: Stop) -> Box<Done> {
@@ -281,7 +293,7 @@ impl Core {
         let found = {
             let slot = slot.lock();
             let held = slot.held.get(decision).filter(|held| held.waits());
-            held.map(|held| (Arc::clone(&held.patch), Arc::clone(&held.actor)))
+            held.and_then(|held| Some((held.patch.clone()?, Arc::clone(&held.actor))))
         };
         let Some((patch, actor)) = found else { return refuse(permit, Reason::Misroute, DECISION) };
         // The witnesses are asked anew: what was so when it was held need not be so now.
@@ -328,8 +340,10 @@ impl Core {
         let state = if approve { HeldState::Approved } else { HeldState::Rejected };
         open.decide(decision, state, Done::clone(&done), self.config.bounds.decided);
         self.give_back(actor.id(), |taken| &mut taken.held);
-        wake(open, matches!(done.end, End::Accepted { .. }));
-        allow(cleared, seq, done.patched(&approver))
+        let waiting = leave(open, matches!(done.end, End::Accepted { .. }));
+        let answered = allow(cleared, seq, done.patched(&approver, &patch));
+        waiting.iter().for_each(Waker::wake_by_ref);
+        answered
     }
 }
 
@@ -389,19 +403,19 @@ fn commit(slot: &mut Slot, patch: &Patch, plan: &Plan, prepared: Box<Prepared>, 
     })
 }
 
-fn wake(mut slot: parking_lot::MutexGuard<'_, Slot>, news: bool) {
+/// Unlocks a record; whom its news wake.
+fn leave(mut slot: parking_lot::MutexGuard<'_, Slot>, news: bool) -> Vec<Waker> {
     let waiting = if news { slot.waiting() } else { Vec::new() };
     parking_lot::MutexGuard::unlock_fair(slot);
-    waiting.iter().for_each(std::task::Waker::wake_by_ref);
+    waiting
 }
 
 #[cfg(test)]
 mod tests {
-    use fak_abi::Timestamp;
     use shuttle::sync::{Arc as Shared, Mutex as Checked};
 
     use super::*;
-    use crate::envelope::Limits;
+    use crate::envelope::{Limits, MergeReason};
     use crate::rules::Rules;
     use crate::task::Task;
 

@@ -4,7 +4,7 @@ use fak_abi::Reason;
 use serde_json::{Value, json};
 
 use crate::support::{
-    World, answer, append_decision, artifact, body, id, note, note_of, patch, refused, replace, task,
+    World, answer, append_decision, artifact, body, id, note, note_of, patch, record, refused, replace, task,
 };
 
 /// §5.3, §5.4.
@@ -395,7 +395,7 @@ fn limits_are_oversize_and_leave_the_record_as_it_was() {
     config.rules.limits.entries = 3;
     config.rules.limits.text = 100;
     let world = World::with(config, |builder| builder);
-    world.store.create_json(crate::support::record().to_string().as_bytes()).unwrap();
+    world.store.create_json(record().to_string().as_bytes()).unwrap();
     let agent = world.agent("a");
     let before = world.store.record(&task()).unwrap();
     let notes: Vec<Value> = (0..20).map(|i| note(&agent, &format!("n{i}"), "fleet")).collect();
@@ -408,4 +408,20 @@ fn limits_are_oversize_and_leave_the_record_as_it_was() {
         assert_eq!(refused(&world.store.patch(&agent, &patch, None)), Some(Reason::Oversize));
         assert_eq!(world.store.record(&task()).unwrap(), before);
     }
+}
+
+/// §5.5: a revision never recurs, not even where no later instant can be written.
+#[test]
+fn nothing_is_merged_after_the_end_of_time() {
+    let world = World::new();
+    let mut late = record();
+    late["updated_at"] = json!("9999-12-31T23:59:59.999998Z");
+    world.store.create_json(late.to_string().as_bytes()).unwrap();
+    let agent = world.agent("a");
+    let titled = |title: &str| patch(&agent, &world.rev(), "fleet", json!([replace("/title", title)]));
+    assert!(world.store.patch(&agent, &titled("second"), None).is_allow());
+    let (number, last) = world.store.revision(&task()).unwrap();
+    let denied = world.store.patch(&agent, &titled("first"), None);
+    assert_eq!(refused(&denied), Some(Reason::Oversize));
+    assert_eq!(world.store.revision(&task()).unwrap(), (number, last));
 }
