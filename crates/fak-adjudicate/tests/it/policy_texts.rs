@@ -231,7 +231,11 @@ fn a_lint_of_the_worst_patterns_ends() {
     let rules = |tool: &dyn Fn(usize) -> String| -> String {
         (0..400).map(|n| format!("[[allow]]\ntool = {:?}\n", tool(n))).collect()
     };
-    let lint = |rules: String| Policy::from_toml("p", &format!("version = 1\n{rules}")).unwrap().lint(None);
+    let lint = |rules: String| -> Vec<_> {
+        let policy = Policy::from_toml("p", &format!("version = 1\n{rules}")).unwrap();
+        // What is no act is not what this is about.
+        policy.lint(None).into_iter().filter(|found| !found.text.starts_with("matches no act")).collect()
+    };
     let found = lint(rules(&|n| format!("{stars}-{n}-*b")));
     let [stopped] = &found[..] else { panic!("{} findings", found.len()) };
     assert!(stopped.text.starts_with("not compared"), "{stopped}");
