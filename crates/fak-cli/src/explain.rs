@@ -162,16 +162,17 @@ fn scenario(path: &Path, args: &ExplainArgs, output: &mut Output) -> Result<u8, 
         Some(policy) => Performance::default().policy(policy::load(policy)?),
         None => Performance::default(),
     };
-    let report = scenario.perform(&how.explain(explaining))?;
+    let mut report = scenario.perform(&how.explain(explaining))?;
+    report.steps.retain(|step| only.is_none_or(|number| number == step.number));
     if output.json() {
         output.text(serde_json::to_string_pretty(&report).unwrap_or_default())?;
         return Ok(0);
     }
-    for step in report.steps.iter().filter(|step| only.is_none_or(|number| number == step.number)) {
+    for step in &report.steps {
         output.text(step.to_text(output.style()))?;
         match &step.explanation {
             Some(explanation) => {
-                for line in explanation.lines() {
+                for line in explanation.to_string().lines() {
                     output.text(format!("       {line}"))?;
                 }
             }
@@ -203,9 +204,12 @@ fn step_number(given: &str, scenario: &Scenario) -> Result<usize, Failure> {
 
 /// Why no rung has an opinion of a step, and what is known of its refusal all the same.
 fn unexplained(step: &StepReport) -> String {
-    match step.site.as_deref().and_then(check) {
-        Some(site) => format!("refuses: {} ({})\n       next: {}", site.refuses, site.clause, site.next),
-        None if step.by.is_none() => "an act of the host: nothing to explain".to_owned(),
-        None => "no rung has an opinion of it by itself: nothing to explain".to_owned(),
+    match (step.at.as_deref().and_then(check), step.rung.as_deref()) {
+        (Some(site), _) => format!("refuses: {} ({})\n       next: {}", site.refuses, site.clause, site.next),
+        (None, Some(rung)) => format!(
+            "{rung} decided it; what the other rungs say of such an act is not to be asked beforehand"
+        ),
+        (None, None) if step.by.is_none() => "an act of the host: nothing to explain".to_owned(),
+        (None, None) => "no rung is asked about it: nothing to explain".to_owned(),
     }
 }

@@ -49,7 +49,7 @@ fn a_failed_run_says_what_follows_what_to_look_at_and_what_to_ask() {
            2 send               alpha      in_kernel:"x"            deny DEFAULT_DENY by a2achan/gate at a2achan/no-send, lacks a2a.send
              FAIL fails.json: step 2 (line 4): expected verdict "allow", as the step has no "expect", got "deny"
              hint: "alpha" lacks "a2a.send": add it to its "caps" if it is to do this
-           3 recv               alpha      in_kernel:"x"            empty
+           3 recv               alpha      in_kernel:"x"            empty by a2achan/gate
              FAIL fails.json: step 3 (line 5): expected text "x", got nothing (perhaps only because step 2 failed)
         1 scenario (3 acts): failed
         fak: to ask why that act was decided so: fak explain fails.json --step 2
@@ -204,13 +204,13 @@ fn a_file_or_a_verb_that_is_not_there_has_a_near_one() {
         fak: mine.josn: is not there; did you mean "mine.json"?
         fak: nothing is known of "mine.josn": did you mean the file "mine.json"?
         fak: mine.jsn: is not there; did you mean "mine.json"?
-        error: unrecognized subcommand 'mine.json'
+        fak: unrecognized subcommand 'mine.json'
 
           tip: a similar subcommand exists: 'run mine.json'
-        error: unrecognized subcommand 'validate'
+        fak: unrecognized subcommand 'validate'
 
           tip: a similar subcommand exists: 'run'
-        error: unrecognized subcommand 'lint'
+        fak: unrecognized subcommand 'lint'
 
           tip: a similar subcommand exists: 'policy lint'
     "#]]
@@ -272,9 +272,9 @@ fn a_slip_in_an_argument_is_answered_with_what_was_meant() {
         said.push('\n');
     }
     expect![[r#"
-        error: invalid value 'DEFAULT_DENNY' for '--reason <REASON>': unknown reason, did you mean "DEFAULT_DENY"?
-        error: invalid value 'zebra' for '--reason <REASON>': unknown reason, expected one of DEFAULT_DENY, POLICY_BLOCK, SELF_MODIFY, LEASE_HELD, TRUST_VIOLATION, MALFORMED, MISROUTE, RATE_LIMITED, SECRET_EXFIL, UNWITNESSED, OVERSIZE, UNKNOWN_TOOL
-        error: invalid value 'denied' for '--verdict <VERDICT>': unknown verdict, did you mean "deny"?
+        fak: invalid value 'DEFAULT_DENNY' for '--reason <REASON>': unknown reason, did you mean "DEFAULT_DENY"?
+        fak: invalid value 'zebra' for '--reason <REASON>': unknown reason, expected one of DEFAULT_DENY, POLICY_BLOCK, SELF_MODIFY, LEASE_HELD, TRUST_VIOLATION, MALFORMED, MISROUTE, RATE_LIMITED, SECRET_EXFIL, UNWITNESSED, OVERSIZE, UNKNOWN_TOOL
+        fak: invalid value 'denied' for '--verdict <VERDICT>': unknown verdict, did you mean "deny"?
         fak: --step "one": expected the number of a step, 1 to 3
         fak: tem.toml: is not there; did you mean "team.toml"?
         fak: a.log: is not there; did you mean "a.jsonl"?

@@ -55,7 +55,7 @@ impl Scenario {
         empty: bool,
         idle: Option<&OnceCell<Option<String>>>,
     ) -> Option<String> {
-        let site = done.site.as_deref().unwrap_or_default();
+        let site = done.at.as_deref().unwrap_or_default();
         self.missing_domain(step, site)
             .or_else(|| self.other_scope(step, done))
             .or_else(|| self.apart(step, site))

@@ -16,6 +16,7 @@ use fak_sharedtask::SharedTaskError;
 use super::{
     Performance,
     channel::Channels,
+    decided::LastDecision,
     done::Stop,
     exchange::Exchanges,
     log::{Log, Tally},
@@ -45,6 +46,8 @@ pub(super) enum Kept {
 /// Where the acts happen.
 pub(super) struct World {
     pub(super) kernel: Arc<Kernel>,
+    /// Who decided last.
+    pub(super) decided: LastDecision,
     /// The rung of the policy, if there is one.
     pub(super) policy: Option<Arc<PolicyRung>>,
     pub(super) pool: Arc<Pool>,
@@ -86,6 +89,7 @@ impl World {
         if let Some(pending) = setup.limits.pending {
             limits.pending = usize::try_from(pending).unwrap_or(usize::MAX);
         }
+        let decided = LastDecision::default();
         let (audit, log) = Log::open(how.audit.as_deref(), setup.clock)?;
         let channels = Channels::new(&setup.limits)
             .map_err(|error| setup_error(scenario, "limits", &error.to_string()))?;
@@ -122,11 +126,13 @@ impl World {
             .witness(HostWitness)
             .audit(Arc::new(audit))
             .time(Arc::new(clock.clone()))
+            .emitter(decided.clone())
             .limits(limits)
             .build()
             .map_err(|error| setup_error(scenario, "", &error.to_string()))?;
         let mut world = Self {
             kernel,
+            decided,
             policy: policy_rung,
             pool,
             clock,

@@ -35,7 +35,7 @@ fn the_check_that_refused_can_be_expected() {
     assert!(!ruled("policy/deny#1") && !ruled("policy/default"));
     // Nothing refused what was allowed.
     let steps = r#"{"do": "recv", "by": "bravo", "at": "in_kernel:x", "expect": {"at": "a2achan/private"}}"#;
-    assert_eq!(performed(TWO, steps).steps[0].mismatches[0].got, "nothing");
+    assert_eq!(performed(TWO, steps).steps[0].mismatches[0].got, None);
 }
 
 /// §2.8: whoever is refused for want of a capability is told which, by every crate's own rung, and nobody else is.
@@ -62,7 +62,7 @@ fn a_missing_capability_is_named_wherever_one_is_missing() {
     let mut met = BTreeSet::new();
     let mut named = Vec::new();
     for step in performed(caps, steps).steps {
-        met.extend(step.site);
+        met.extend(step.at);
         named.extend(step.lacks);
     }
     assert_eq!(met, BTreeSet::from(checks.clone()));
@@ -75,7 +75,7 @@ fn a_missing_capability_is_named_wherever_one_is_missing() {
         for path in fak_scenario::find(&folder).unwrap() {
             let scenario = Scenario::load(&path, Reach::Folder).unwrap();
             for step in scenario.perform(&Performance::default()).unwrap().steps {
-                let wanting = step.site.as_ref().is_some_and(|site| checks.contains(site));
+                let wanting = step.at.as_ref().is_some_and(|site| checks.contains(site));
                 assert_eq!(step.lacks.is_some(), wanting, "{}: {step:?}", path.display());
             }
         }
@@ -90,7 +90,7 @@ fn whatever_decides_an_example_can_be_named() {
         for path in fak_scenario::find(&folder).unwrap() {
             let scenario = Scenario::load(&path, Reach::Folder).unwrap();
             for step in scenario.perform(&Performance::default()).unwrap().steps {
-                let site = step.site.as_deref();
+                let site = step.at.as_deref();
                 assert!(site.is_none_or(|site| fak_scenario::check(site).is_some()), "{site:?}");
                 let rung = step.rung.as_deref();
                 let known = |rung: &str| fak_scenario::RUNGS.iter().any(|(name, _)| *name == rung);
@@ -122,18 +122,18 @@ fn what_only_follows_from_a_failed_step_says_so() {
             n  x.json
                1 send               alpha      in_kernel:"work"         deny TRUST_VIOLATION by a2achan/gate at a2achan/private
                  FAIL x.json: step 1 (line 4): expected verdict "allow", as the step has no "expect", got "deny"
-               2 recv               bravo      in_kernel:"work"         empty
+               2 recv               bravo      in_kernel:"work"         empty by a2achan/gate
                  FAIL x.json: step 2 (line 5): expected text "one", got nothing (perhaps only because step 1 failed)
                3 read               bravo      -                        failed
                  FAIL x.json: step 3 (line 6): could not be tried: nothing was kept as "got": the step that saves it did not succeed (perhaps only because step 1 failed)
-               4 recv               bravo      in_kernel:"other"        empty
+               4 recv               bravo      in_kernel:"other"        empty by a2achan/gate
                  FAIL x.json: step 4 (line 7): expected verdict "allow", got "empty"
                  hint: no step has sent anything to in_kernel:"other"; known here: in_kernel:"work", in_kernel:"news"
                5 subscribe          bravo      in_kernel:"news"         allow by a2achan/gate
                6 publish            bravo      in_kernel:"news"         deny DEFAULT_DENY by a2achan/gate at a2achan/no-send, lacks a2a.send
                  FAIL x.json: step 6 (line 9): expected verdict "allow", as the step has no "expect", got "deny"
                  hint: "bravo" lacks "a2a.send": add it to its "caps" if it is to do this
-               7 recv               bravo      news                     empty
+               7 recv               bravo      news                     empty by a2achan/gate
                  FAIL x.json: step 7 (line 10): expected text "two", got nothing (perhaps only because step 6 failed)
                8 stats              (host)     -                        done  sent 0, received 0, denied 2, held 0, dropped 0, skipped 0, dead 0, queued 0
                  FAIL x.json: step 8 (line 11): expected sent 7, got 0 (perhaps only because step 1 failed)
@@ -227,7 +227,7 @@ fn a_rule_of_an_inline_policy_is_placed_in_the_scenario() {
     );
     let scenario = Scenario::parse(text.as_bytes(), Path::new("x.json"), Reach::Folder).unwrap();
     let report = scenario.perform(&Performance::default().explain(Explaining::Everything)).unwrap();
-    let explained = report.steps[0].explanation.as_deref().unwrap();
+    let explained = report.steps[0].explanation.as_ref().unwrap().to_string();
     let line = text.lines().position(|line| line.contains("a2a.recv\"}")).unwrap() + 1;
     assert!(explained.contains(&format!("deny rule 2 is on line {line} of x.json")), "{explained}");
     // A rule for somebody who is not there is a likely slip.
