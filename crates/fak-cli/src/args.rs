@@ -151,6 +151,9 @@ pub(crate) struct ExplainArgs {
     /// List every check there is, with its clause.
     #[arg(long, conflicts_with = "what")]
     pub(crate) checks: bool,
+    /// List every act of scenarios, with what it may be told.
+    #[arg(long, conflicts_with_all = ["what", "checks"])]
+    pub(crate) acts: bool,
     /// Only this step of the scenario, counted from 1.
     #[arg(long, value_name = "N", requires = "what", allow_negative_numbers = true)]
     pub(crate) step: Option<String>,

@@ -18,7 +18,11 @@ use crate::{
 
 pub(crate) fn explain(args: &ExplainArgs, output: &mut Output) -> Result<u8, Failure> {
     let Some(what) = &args.what else {
-        return if args.checks { list_checks(output) } else { reasons(output) };
+        return match (args.checks, args.acts) {
+            (true, _) => list_checks(&checks(), output),
+            (_, true) => word::list_acts(output),
+            _ => reasons(output),
+        };
     };
     // What is said of a scenario's steps is asked of a scenario.
     let option = args.policy.as_ref().map(|_| "--policy").or(args.step.as_ref().map(|_| "--step"));
@@ -43,6 +47,12 @@ pub(crate) fn explain(args: &ExplainArgs, output: &mut Output) -> Result<u8, Fai
     if let Some(option) = option {
         return Err(Failure::Usage(format!("{option} is for a scenario, and {what:?} is no file")));
     }
+    // The layer that a check belongs to stands before its name.
+    let of_it = |name: &str| name.split_once('/').is_some_and(|(layer, _)| layer.eq_ignore_ascii_case(what));
+    let sites: Vec<SiteInfo> = checks().into_iter().filter(|site| of_it(site.check)).collect();
+    if !sites.is_empty() && option.is_none() {
+        return list_checks(&sites, output);
+    }
     Err(unknown(what))
 }
 
@@ -60,9 +70,13 @@ fn unknown(what: &str) -> Failure {
         .or_else(|| meant(what, names));
     let hint = match near {
         Some(near) => format!("did you mean \"{near}\"?"),
-        None => "give a reason, a check, an act, a capability or a scenario file; `fak explain` lists the reasons, \
-                 `fak explain --checks` the checks"
-            .to_owned(),
+        None => {
+            let own = if what.contains('/') { "; a rung or check of your own program is not known here" } else { "" };
+            format!(
+                "give a reason, a check, an act, a capability or a scenario file; `fak explain` lists the reasons, \
+                 `fak explain --checks` the checks, `fak explain --acts` the acts{own}"
+            )
+        }
     };
     Failure::Unknown { name: what.to_owned(), hint }
 }
@@ -96,8 +110,7 @@ fn reasons(output: &mut Output) -> Result<u8, Failure> {
     Ok(0)
 }
 
-fn list_checks(output: &mut Output) -> Result<u8, Failure> {
-    let sites = checks();
+fn list_checks(sites: &[SiteInfo], output: &mut Output) -> Result<u8, Failure> {
     if output.json() {
         output.json_of(&sites.iter().map(site_json).collect::<Vec<_>>())?;
         return Ok(0);
@@ -146,7 +159,7 @@ fn one_site(site: &SiteInfo, rung: Option<Word>, output: &mut Output) -> Result<
         return Ok(0);
     }
     output.text(format!(
-        "{} ({})\n  refuses: {}\n  next:    {}",
+        "{} (protocol {})\n  refuses: {}\n  next:    {}",
         site.check, site.clause, site.refuses, site.next
     ))?;
     rung.map_or(Ok(0), |rung| rung.show(output))

@@ -110,7 +110,7 @@ A lane table:
 Example:
   fak lanes lint lanes.toml
 
-Exit status: 0 whatever is found, 2 if the table cannot be read.";
+Exit status: 0 nothing is found, 1 something is, 2 the table cannot be read.";
 
 pub(super) const LANES_CHECK: &str = "\
 Example:
@@ -153,6 +153,7 @@ Examples:
   fak explain mine.json --policy p.toml  the same of all its steps, under another policy
   fak explain                            the twelve reasons
   fak explain --checks                   every check there is
+  fak explain --acts                     every act of scenarios
 
 Exit status: 0, or 2 if nothing of that name is known, or the scenario cannot be read.";
 

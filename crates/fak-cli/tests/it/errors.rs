@@ -228,7 +228,7 @@ fn what_an_option_is_and_takes_is_said() {
         unexpected argument '1' found
           tip: one step of a scenario is --step 1
         unexpected argument '-s' found
-          tip: the options of `fak explain`: --checks, --step, --policy, --allow-outside, --json
+          tip: the options of `fak explain`: --checks, --acts, --step, --policy, --allow-outside, --json
         invalid value 'one' for '--base <REVISION>': expected "current", or the number of a revision: 0 for the record as it was made
         invalid value '12' for '--checkpoint <REVISION:HEAD>': expected REVISION:HEAD, such as 12:sha256:…, as verify prints it
         invalid value 'yesterday' for '--since <TIME>': not a time: expected RFC 3339 between 1970 and 9999, such as 2026-01-01T00:00:00Z

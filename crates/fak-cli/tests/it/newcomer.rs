@@ -157,17 +157,17 @@ fn a_word_that_is_met_is_explained() {
         quarantine (a verdict)
           means:   what was to be handed over is held for forensics, and did not reach the receiver
           expect:  "verdict": "quarantine"
-        comm/absent (§6.3)
+        comm/absent (protocol §6.3)
           refuses: handing over to a member that is not attached
           next:    attach the member, or make a group without it
-        agenttopo/no-edge (§6.9)
+        agenttopo/no-edge (protocol §6.9)
           refuses: a hand-over between members without an edge
           next:    hand over along a declared edge, or have the host declare one from the sender to the recipient
         fak: nothing is known of "sned": did you mean "send"?
         fak: nothing is known of "a2a.sned": did you mean "a2a.send"?
         fak: nothing is known of "private": did you mean "a2achan/private"?
         fak: nothing is known of "receive": did you mean "recv"?
-        fak: nothing is known of "zebra": give a reason, a check, an act, a capability or a scenario file; `fak explain` lists the reasons, `fak explain --checks` the checks
+        fak: nothing is known of "zebra": give a reason, a check, an act, a capability or a scenario file; `fak explain` lists the reasons, `fak explain --checks` the checks, `fak explain --acts` the acts
     "#]].assert_eq(&said);
 }
 
@@ -336,7 +336,7 @@ fn words_of_the_protocol_and_of_two_meanings_are_explained() {
         tenant (a word of the protocol)
           means:   whom agents work for. A principal has one or none; a body of scope tenant is read by those of its owner's tenant, whatever their fleet: neither contains the other
           clause:  §2.3, §2.4
-        space/cells (§4.12)
+        space/cells (protocol §4.12)
           refuses: more cells than there may be
           next:    delete cells that are no longer needed
         space/cells (a rung, as it stands after "by")
