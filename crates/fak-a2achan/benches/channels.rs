@@ -348,6 +348,7 @@ fn row7(c: &mut Criterion) {
         group.bench_function("floor", |b| {
             b.iter_custom(|n| runtime.block_on(floor::fan_in(&world, &mut round, capacity, n)));
         });
+        group.bench_function("line", |b| b.iter_custom(floor::hand_over));
         group.finish();
     }
 }

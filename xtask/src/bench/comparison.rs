@@ -37,6 +37,8 @@ pub(super) struct Comparison {
     pub(super) rival: Option<&'static str>,
     /// The least that could do it, set beside it: a prototype without most of the features.
     pub(super) floor: Option<&'static str>,
+    /// What one cache line costs between two cores in the same minute, where that decides: it is the machine's.
+    pub(super) line: Option<&'static str>,
     pub(super) measure: Measure,
     pub(super) bound: Bound,
 }
@@ -50,6 +52,11 @@ impl Comparison {
     /// With that benchmark of the group beside it, as its floor.
     pub(super) const fn beside(self, floor: &'static str) -> Self {
         Self { floor: Some(floor), ..self }
+    }
+
+    /// With the benchmark `line` of the group beside it: what the machine takes to hand a cache line over.
+    pub(super) const fn across_cores(self) -> Self {
+        Self { line: Some("line"), ..self }
     }
 
     /// The measured value.
@@ -141,7 +148,19 @@ impl Row {
     ) -> Comparison {
         let Row { row, what, bench: Bench { package, bench }, group } = self;
         let rival = Some(rival);
-        Comparison { row, what, package, bench, group, subject, rival, floor: None, measure, bound }
+        Comparison {
+            row,
+            what,
+            package,
+            bench,
+            group,
+            subject,
+            rival,
+            floor: None,
+            line: None,
+            measure,
+            bound,
+        }
     }
 }
 
@@ -159,6 +178,7 @@ mod tests {
             subject: "",
             rival: None,
             floor: None,
+            line: None,
             measure,
             bound,
         }

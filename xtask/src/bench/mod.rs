@@ -59,6 +59,8 @@ struct Measured {
     measured: Option<Span>,
     /// The same of the floor, where there is one.
     floor: Option<Span>,
+    /// Nanoseconds that a cache line took from core to core meanwhile, where that decides; of each round.
+    lines: Vec<f64>,
     /// Whether the target lies inside that span, so that another run may answer otherwise.
     close: bool,
     outcome: Outcome,
@@ -93,7 +95,9 @@ pub(crate) fn run(repo: &Repo, options: &Options) -> Result<bool, TaskError> {
                 let spans: Vec<Span> = rounds.iter().filter_map(|round| pick(round.get(index)?)).collect();
                 Span::middle(&spans)
             };
-            judge(comparison, of(|ratios| ratios.subject), of(|ratios| ratios.floor))
+            let line = |round: &Vec<Ratios>| round.get(index)?.line.map(|line| line.median);
+            let lines = rounds.iter().filter_map(line).collect();
+            judge(comparison, of(|ratios| ratios.subject), of(|ratios| ratios.floor), lines)
         })
         .collect();
     let weighed: Vec<&Weighed> = WEIGHED.iter().filter(|weighed| asked(&weighed.row)).collect();
@@ -168,16 +172,18 @@ fn weigh(scales: Option<&Scales<'_>>, weighed: &Weighed) -> Result<Measured, Tas
         target: format!("≤ {at_most} MiB"),
         measured,
         floor: None,
+        lines: Vec::new(),
         close: false,
         outcome,
     })
 }
 
-/// A subject over its rival, and the floor over it.
+/// A subject over its rival, and the floor over it; and what a cache line took, in nanoseconds.
 #[derive(Clone, Copy, Debug, Default)]
 struct Ratios {
     subject: Option<Span>,
     floor: Option<Span>,
+    line: Option<Span>,
 }
 
 /// What was measured of each comparison.
@@ -198,13 +204,15 @@ fn read(
         let against = |bench: Option<Span>| bench.zip(rival).map(|(it, rival)| comparison.value(it, rival));
         let floor = comparison.floor.map(|floor| estimates.median(comparison.group, floor)).transpose()?;
         let subject = estimates.median(comparison.group, comparison.subject)?;
-        Ok(Ratios { subject: against(subject), floor: against(floor.flatten()) })
+        let line =
+            comparison.line.map(|line| estimates.median(comparison.group, line)).transpose()?.flatten();
+        Ok(Ratios { subject: against(subject), floor: against(floor.flatten()), line })
     };
     wanted.iter().map(one).collect()
 }
 
 /// Sets one comparison beside its target.
-fn judge(comparison: &Comparison, measured: Option<Span>, floor: Option<Span>) -> Measured {
+fn judge(comparison: &Comparison, measured: Option<Span>, floor: Option<Span>, lines: Vec<f64>) -> Measured {
     let outcome = match measured {
         None => Outcome::Missing,
         Some(measured) if comparison.met(measured.median) => Outcome::Ok,
@@ -218,6 +226,7 @@ fn judge(comparison: &Comparison, measured: Option<Span>, floor: Option<Span>) -
         target: comparison.target(),
         measured,
         floor,
+        lines,
         close,
         outcome,
     }
@@ -226,7 +235,16 @@ fn judge(comparison: &Comparison, measured: Option<Span>, floor: Option<Span>) -
 /// A row that no benchmark measures.
 fn unmeasured(row: u32) -> Measured {
     let (what, target) = ("no benchmark of this row", String::new());
-    Measured { row, what, target, measured: None, floor: None, close: false, outcome: Outcome::Missing }
+    Measured {
+        row,
+        what,
+        target,
+        measured: None,
+        floor: None,
+        lines: Vec::new(),
+        close: false,
+        outcome: Outcome::Missing,
+    }
 }
 
 fn print(results: &[Measured]) -> Result<(), TaskError> {
@@ -253,5 +271,12 @@ fn print(results: &[Measured]) -> Result<(), TaskError> {
         vec![row, target, measured, spread, floor, outcome, result.what.to_owned()]
     }));
     out::line("")?;
-    out::table(&rows)
+    out::table(&rows)?;
+    for result in results.iter().filter(|result| !result.lines.is_empty()) {
+        let lines: Vec<String> = result.lines.iter().map(|line| format!("{line:.0}")).collect();
+        let Measured { row, what, .. } = result;
+        let lines = lines.join(", ");
+        out::line(&format!("row {row}, {what}: a cache line took {lines} ns from core to core meanwhile"))?;
+    }
+    Ok(())
 }

@@ -45,8 +45,13 @@ pub(super) const ROWS: &[Comparison] = &[
     CHANNELS
         .row(7, "4 senders, capacity 1,024", "row7_fan_in_1024")
         .costs("gated", "tokio", 0.75)
-        .beside_floor(),
-    CHANNELS.row(7, "4 senders, capacity 64", "row7_fan_in_64").costs("gated", "tokio", 1.05).beside_floor(),
+        .beside_floor()
+        .across_cores(),
+    CHANNELS
+        .row(7, "4 senders, capacity 64", "row7_fan_in_64")
+        .costs("gated", "tokio", 1.05)
+        .beside_floor()
+        .across_cores(),
     CHANNELS
         .row(8, "send by key, 1,000 channels", "row8_by_key")
         .costs("by_key", "cached", 1.2)

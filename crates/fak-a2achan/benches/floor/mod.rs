@@ -3,6 +3,7 @@
 //! limits, no sequence, no verdict. Where a row is short, the distance to its floor is what the protocol costs, and the floor's
 //! distance to the rival is what folding costs at all.
 
+mod line;
 mod listed;
 mod refusing;
 mod runs;
@@ -18,6 +19,7 @@ use fak_abi::{Act, Address, Adjudicator, ChannelKey, Desk, Opinion, Ref, ToolCal
 use fak_adjudicate::{Kernel, SystemClock};
 use parking_lot::Mutex;
 
+pub(crate) use self::line::hand_over;
 pub(crate) use self::listed::Listed;
 pub(crate) use self::refusing::Refusing;
 pub(crate) use self::runs::{fan_in, ping_pong, requests};

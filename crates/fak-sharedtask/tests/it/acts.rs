@@ -173,3 +173,21 @@ fn a_store_belongs_to_one_kernel() {
     let spec = PrincipalSpec::agent(id("x")).fleet(id("f")).caps(CapSet::ALL);
     assert!(world.kernel.attach(spec).is_ok());
 }
+
+/// §3.5, §4.12: so does explaining a watch, whose bound is told before it is met.
+#[test]
+fn explaining_a_watch_agrees_with_it() {
+    let mut config = config();
+    config.bounds.watches = 1;
+    let world = World::with(config, |builder| builder);
+    world.store.create_json(record().to_string().as_bytes()).unwrap();
+    let agent = world.agent("a");
+    let explained = || world.store.explain_read(&agent, Act::TaskWatch, &task()).verdict.reason();
+    assert_eq!(explained(), None);
+    let watch = world.store.watch(&agent, &task()).allowed().unwrap();
+    assert_eq!(explained(), Some(Reason::RateLimited));
+    // Other reads are no watches.
+    assert_eq!(world.store.explain_read(&agent, Act::TaskView, &task()).verdict.reason(), None);
+    drop(watch);
+    assert_eq!(explained(), None);
+}

@@ -8,7 +8,8 @@ use fak_sharedtask::{ApprovalRule, Envelope, HeldPatch, Limits};
 use serde_json::json;
 
 use crate::support::{
-    World, answer, body, config, decision_of, id, note, patch, record, refused, replace, task, with_approval,
+    World, answer, artifact, body, config, decision_of, id, note, patch, record, refused, replace, task,
+    with_approval,
 };
 
 #[test]
@@ -186,5 +187,86 @@ fn rules_of_approval() {
         let agent = world.agent("a");
         let got = world.patch(&agent, scope, json!([note(&agent, "n", "fleet")]));
         assert_eq!(got.result.approval.is_some(), held, "{rule:?} {scope}");
+    }
+}
+
+/// §5.7: who decides may see the patch's own scope, and the scope of everything that it brings; explaining says so (§3.5).
+#[test]
+fn only_who_sees_the_whole_patch_decides() {
+    let world = with_approval(ApprovalRule::Always);
+    let agent = world.agent("a");
+    let of_fleet = world.attach("fleet", PrincipalKind::Human, true, false);
+    let of_tenant = world.attach("tenant", PrincipalKind::Human, false, true);
+    let boss = world.human("boss");
+    for (at, (human, op)) in [
+        (&of_fleet, replace("/title", "x")),
+        (&of_tenant, note(&agent, "n", "fleet")),
+        (&of_tenant, artifact("x", "tainted", "fleet")),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let decision = decision_of(&world.patch(&agent, "tenant", json!([op])));
+        let explained = world.store.explain_decision(human, &task(), &decision, true);
+        assert_eq!(explained.verdict.reason(), Some(Reason::TrustViolation), "{at}");
+        assert_eq!(refused(&world.store.approve(human, &task(), &decision)), Some(Reason::TrustViolation));
+        assert!(world.store.held(human, &task()).allowed().unwrap().is_empty(), "{at}");
+        assert_eq!(world.store.held(&boss, &task()).allowed().unwrap().len(), 1, "{at}");
+        assert_eq!(refused(&world.store.reject(&boss, &task(), &decision)), None, "{at}");
+    }
+}
+
+/// §5.7: only what needs an approval is held; what conflicts is answered and forgotten.
+#[test]
+fn what_conflicts_is_not_held() {
+    let world = with_approval(ApprovalRule::Path("/title".to_owned()));
+    let (agent, boss) = (world.agent("a"), world.human("boss"));
+    let base = world.rev();
+    let settle = |state: &str| json!([replace("/open_decisions/dec_a/state", state)]);
+    assert_eq!(answer(&world.patch_on(&agent, &base, "fleet", settle("one"))), "accepted");
+    assert_eq!(answer(&world.patch_on(&agent, &base, "fleet", settle("two"))), "conflict STALE_BASE");
+    assert!(world.store.held(&boss, &task()).allowed().unwrap().is_empty());
+}
+
+/// §2.3: detaching spends what the one who leaves had held, and nobody else's.
+#[test]
+fn detaching_spends_nobody_elses() {
+    let world = with_approval(ApprovalRule::Always);
+    let (agent, other, boss) = (world.agent("a"), world.agent("b"), world.human("boss"));
+    let held = world.patch(&agent, "fleet", json!([replace("/title", "x")]));
+    let spent = world.patch(&other, "fleet", json!([replace("/title", "y")]));
+    world.store.reject(&boss, &task(), &decision_of(&spent)).allowed().unwrap();
+    let again = patch(&other, &world.rev(), "fleet", json!([replace("/title", "y")]));
+    world.kernel.detach(&id("b")).unwrap();
+    let other = world.agent("b");
+    // What was decided before stays decided as it was.
+    let told = world.store.patch(&other, &again, None).allowed().unwrap();
+    assert_eq!(&*told.result.approval.unwrap().state, "rejected");
+    assert_eq!(refused(&world.store.approve(&boss, &task(), &decision_of(&held))), None);
+    assert_eq!(&*world.store.record(&task()).unwrap().title, "x");
+}
+
+/// §5.7: so many decisions that are over answer still; the oldest is forgotten for one more, and its patch is held anew.
+#[test]
+fn so_many_decisions_are_remembered() {
+    let mut config = config();
+    config.rules.approval = vec![ApprovalRule::Always];
+    config.bounds.decided = 2;
+    let world = World::with(config, |builder| builder);
+    world.store.create_json(record().to_string().as_bytes()).unwrap();
+    let (agent, boss) = (world.agent("a"), world.human("boss"));
+    let propose = |title: &str| world.patch(&agent, "fleet", json!([replace("/title", title)]));
+    let state = |title: &str| propose(title).result.approval.unwrap().state.to_string();
+    for (decided, forgotten) in [("1", None), ("2", None), ("3", Some("1")), ("4", Some("2"))] {
+        let decision = decision_of(&propose(decided));
+        world.store.reject(&boss, &task(), &decision).allowed().unwrap();
+        assert_eq!(state(decided), "rejected", "{decided}");
+        let before = (decided.parse::<u32>().unwrap() - 1).to_string();
+        if before != "0" {
+            assert_eq!(state(&before), "rejected", "{before} beside {decided}");
+        }
+        if let Some(forgotten) = forgotten {
+            assert_eq!(state(forgotten), "input_required", "{forgotten} beside {decided}");
+        }
     }
 }

@@ -7,7 +7,8 @@ use fak_sharedtask::{MergeReason, SharedTaskError};
 use serde_json::{Value, json};
 
 use crate::support::{
-    World, answer, append_decision, artifact, body, config, note, parsed, record, refused, replace, task,
+    World, answer, append_decision, artifact, body, config, note, note_of, parsed, patch, record, refused,
+    replace, task,
 };
 
 /// Confirms what its digest begins with.
@@ -266,7 +267,115 @@ fn a_record_grows_to_the_limit_and_not_past_it() {
         small["title"] = json!("-");
         world.store.create_json(small.to_string().as_bytes()).unwrap();
         let agent = world.agent("a");
-        let patch = crate::support::patch(&agent, &world.rev(), "fleet", json!([replace("/title", "grown")]));
+        let patch = patch(&agent, &world.rev(), "fleet", json!([replace("/title", "grown")]));
         assert_eq!(refused(&world.store.patch(&agent, &patch, None)), expected, "{limit} of {grown}");
+    }
+}
+
+/// Writes down what it is asked about, by the first digit, and confirms it.
+#[derive(Default)]
+struct Asked(std::sync::Mutex<String>);
+
+impl WitnessResolver for Asked {
+    fn resolve(&self, claim: &Claim, _: &ToolCall<'_>) -> Testimony {
+        let subject = claim.subject.map(|digest| digest.hex()).unwrap_or_default();
+        self.0.lock().unwrap().push_str(&subject[..1]);
+        Testimony::Confirm
+    }
+}
+
+/// A body of that digest.
+fn body_of(taint: &str, digit: &str) -> Value {
+    let mut body = body(taint, "fleet");
+    body["digest"] = json!(digest(digit));
+    body
+}
+
+/// §5.5: what a patch brings as trusted is taken where a witness confirms it, and a witness is asked about nothing but what a
+/// label may rest on.
+#[test]
+fn a_witness_is_asked_about_what_a_label_rests_on() {
+    let asked = Arc::new(Asked::default());
+    let mut config = config();
+    config.witnesses = vec![asked.clone()];
+    let world = World::with(config, |builder| builder);
+    world.store.create_json(record().to_string().as_bytes()).unwrap();
+    let agent = world.agent("a");
+    let artifact_of = |name, taint, digit| {
+        let mut op = artifact(name, taint, "fleet");
+        op["value"]["ref"] = json!(digest(digit));
+        op
+    };
+    for (op, expected, about) in [
+        (note_of(&agent, "n", body_of("trusted", "1")), "accepted", "1"),
+        (note_of(&agent, "m", body_of("tainted", "2")), "accepted", ""),
+        (artifact_of("x", "trusted", "3"), "accepted", "3"),
+        (artifact_of("y", "tainted", "4"), "accepted", ""),
+        (replace("/body_ref", body_of("trusted", "5")), "accepted", "5"),
+        // Whether it is less tainted than what stands is known later.
+        (replace("/body_ref", body_of("tainted", "6")), "accepted", "6"),
+        (replace("/body_ref", body_of("quarantined", "7")), "quarantined BODY_QUARANTINED", ""),
+        (replace("/title", "second"), "accepted", ""),
+    ] {
+        asked.0.lock().unwrap().clear();
+        assert_eq!(answer(&world.patch(&agent, "fleet", json!([op]))), expected, "{op}");
+        assert_eq!(*asked.0.lock().unwrap(), about, "{op}");
+    }
+}
+
+/// §5.5: so is what a record is created with.
+#[test]
+fn a_witness_is_asked_about_what_a_created_record_claims() {
+    let asked = Arc::new(Asked::default());
+    let mut config = config();
+    config.witnesses = vec![asked.clone()];
+    let world = World::with(config, |builder| builder);
+    let agent = world.agent("a");
+    let mut record = with_artifact(|it| {
+        it["taint"] = json!("trusted");
+        it["ref"] = json!(digest("1"));
+    });
+    let written = note_of(&agent, "n", body_of("trusted", "2"))["value"].clone();
+    let plain = note_of(&agent, "m", body_of("tainted", "3"))["value"].clone();
+    record["notes"] = json!([written, plain]);
+    record["body_ref"] = body_of("trusted", "4");
+    world.store.create_by(&agent, &parsed(&record)).allowed().unwrap().unwrap();
+    let mut about: Vec<char> = asked.0.lock().unwrap().chars().collect();
+    about.sort_unstable();
+    assert_eq!(about, ['1', '2', '4']);
+}
+
+/// §5.4: a patch for its actor alone brings what its actor alone sees: a note, an artifact or a body, but nothing that
+/// everybody sees.
+#[test]
+fn a_private_patch_changes_nothing_that_everybody_sees() {
+    let world = World::with_task();
+    let agent = world.agent("a");
+    let forbidden = "denied SCOPE_WIDEN_FORBIDDEN";
+    for (op, expected) in [
+        (note(&agent, "n", "agent"), "accepted"),
+        (artifact("x", "tainted", "agent"), "accepted"),
+        (replace("/body_ref", body("tainted", "agent")), "accepted"),
+        (replace("/title", "second"), forbidden),
+        (replace("/state", "closed"), forbidden),
+        (replace("/open_decisions/dec_a/state", "closed"), forbidden),
+        (append_decision("dec_n"), forbidden),
+        (json!({"op": "remove", "path": "/title"}), "denied UNSUPPORTED_PATCH"),
+    ] {
+        assert_eq!(answer(&world.patch(&agent, "agent", json!([op]))), expected, "{op}");
+    }
+}
+
+/// §8: a text is as long as the limit allows, and no longer.
+#[test]
+fn a_replaced_text_reaches_the_limit_and_no_further() {
+    let mut config = config();
+    config.rules.limits.text = 64;
+    let world = World::with(config, |builder| builder);
+    world.store.create_json(record().to_string().as_bytes()).unwrap();
+    let agent = world.agent("a");
+    for (length, expected) in [(64, None), (65, Some(Reason::Oversize))] {
+        let titled = patch(&agent, &world.rev(), "fleet", json!([replace("/title", "t".repeat(length))]));
+        assert_eq!(refused(&world.store.patch(&agent, &titled, None)), expected, "{length}");
     }
 }

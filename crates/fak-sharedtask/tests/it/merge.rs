@@ -395,7 +395,7 @@ fn limits_are_oversize_and_leave_the_record_as_it_was() {
     config.rules.limits.entries = 3;
     config.rules.limits.text = 100;
     let world = World::with(config, |builder| builder);
-    world.store.create_json(crate::support::record().to_string().as_bytes()).unwrap();
+    world.store.create_json(record().to_string().as_bytes()).unwrap();
     let agent = world.agent("a");
     let before = world.store.record(&task()).unwrap();
     let notes: Vec<Value> = (0..20).map(|i| note(&agent, &format!("n{i}"), "fleet")).collect();

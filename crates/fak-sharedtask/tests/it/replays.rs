@@ -84,3 +84,58 @@ fn the_key_of_a_held_patch_is_taken() {
     assert_eq!(refused(&sent("pay 10000")), Some(Reason::Malformed));
     assert_eq!(world.store.revision(&task()).unwrap().0, 1);
 }
+
+/// Writes down the numbers of the acts it is told of.
+#[derive(Clone, Default)]
+struct Numbers(Arc<std::sync::Mutex<Vec<u64>>>);
+
+impl fak_abi::Emitter for Numbers {
+    fn kinds(&self) -> fak_abi::EventKinds {
+        fak_abi::EventKinds::ALL
+    }
+
+    fn emit(&self, event: &fak_abi::Event<'_>) {
+        self.0.lock().unwrap().push(event.seq);
+    }
+}
+
+/// §3.6: acts on records are numbered as they happen; the repetition of one has the number of the first.
+#[test]
+fn acts_on_records_are_numbered() {
+    let numbers = Numbers::default();
+    let world = World::with(config(), |builder| builder.emitter(numbers.clone()));
+    world.store.create_json(record().to_string().as_bytes()).unwrap();
+    let agent = world.agent("a");
+    let last = || numbers.0.lock().unwrap().last().copied().unwrap();
+    let mut seen = Vec::new();
+    let base = world.rev();
+    for name in ["n", "m", "n"] {
+        let noted = patch(&agent, &base, "fleet", json!([note(&agent, name, "fleet")]));
+        world.store.patch(&agent, &noted, Some(&id(name))).allowed().unwrap();
+        seen.push(last());
+        world.store.view(&agent, &task()).allowed().unwrap();
+        seen.push(last());
+    }
+    let repeated = seen.remove(4);
+    assert!(seen.is_sorted_by(|a, b| a < b), "{seen:?}");
+    assert_eq!(seen.first(), Some(&repeated), "{seen:?}");
+}
+
+/// §4.13: so many keys of one principal are remembered, and the oldest is forgotten for one more.
+#[test]
+fn a_thousand_and_twenty_four_keys_are_remembered() {
+    let world = World::with_task();
+    let agent = world.agent("a");
+    let patch = patch(&agent, &world.rev(), "fleet", json!([note(&agent, "n", "fleet")]));
+    let told = |key: usize| {
+        let told = world.store.patch(&agent, &patch, Some(&id(&format!("k{key}")))).allowed().unwrap();
+        answer(&told)
+    };
+    assert_eq!(told(0), "accepted");
+    for key in 1..1024 {
+        assert_eq!(told(key), "conflict DUPLICATE_NOTE");
+    }
+    assert_eq!(told(0), "accepted", "it is answered as it was");
+    told(1024);
+    assert_eq!(told(0), "conflict DUPLICATE_NOTE", "it is done again");
+}

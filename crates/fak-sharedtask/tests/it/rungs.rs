@@ -188,3 +188,76 @@ fn a_transform_decides_what_is_merged() {
         assert_eq!(&*title, if expected.is_none() { "changed" } else { "first" });
     }
 }
+
+/// Replaces a text in what a tool is given.
+struct Swap(&'static str, &'static str, &'static str);
+
+impl Adjudicator for Swap {
+    fn name(&self) -> RungName {
+        "swap"
+    }
+
+    fn tools(&self) -> ToolScope {
+        ToolScope::only([self.0])
+    }
+
+    fn judge(&self, call: &ToolCall<'_>, desk: &Desk<'_>) -> Opinion {
+        let body = call.body().unwrap();
+        let text = String::from_utf8(desk.resolver.bytes(body).unwrap().to_vec()).unwrap();
+        Opinion::Transform(desk.resolver.rewrite(body, text.replace(self.1, self.2).into()).unwrap())
+    }
+}
+
+/// §3.2: a transform decides what is created or merged, but not into which record.
+#[test]
+fn a_transform_does_not_move_an_act_to_another_record() {
+    for (tool, from, to, expected) in [
+        ("sharedtask.create", "first", "changed", None),
+        ("sharedtask.create", "task_t", "task_u", Some(Reason::Malformed)),
+        ("sharedtask.create", "{", "", Some(Reason::Malformed)),
+        ("sharedtask.patch", "task_t", "task_u", Some(Reason::Malformed)),
+    ] {
+        let world = World::with(config(), |builder| builder.rung(Rank(0), Arc::new(Swap(tool, from, to))));
+        let mut other = record();
+        other["task_id"] = json!("task_u");
+        if tool == "sharedtask.patch" {
+            world.store.create_json(record().to_string().as_bytes()).unwrap();
+            world.store.create_json(other.to_string().as_bytes()).unwrap();
+        }
+        let agent = world.agent("a");
+        let before = world.store.tasks().len();
+        let mut mine = record();
+        mine["updated_by"] = json!({"kind": "agent", "id": "a"});
+        let got = if tool == "sharedtask.patch" {
+            let renamed = patch(&agent, &world.rev(), "fleet", json!([replace("/title", "second")]));
+            refused(&world.store.patch(&agent, &renamed, None))
+        } else {
+            refused(&world.store.create_by(&agent, &parsed(&mine)))
+        };
+        assert_eq!(got, expected, "{tool} {from}");
+        assert_eq!(world.store.tasks().len(), before + usize::from(expected.is_none()), "{tool} {from}");
+        if expected.is_none() {
+            assert_eq!(&*world.store.record(&task()).unwrap().title, to);
+        }
+    }
+}
+
+/// §4.4: events are screened as they are shown, in a list and by a watch; what a watch is not handed it passes over.
+#[test]
+fn events_are_screened_as_they_are_shown() {
+    let world = World::with(config(), |builder| builder.admitter(Rank(0), Arc::new(Nose)));
+    world.store.create_json(record().to_string().as_bytes()).unwrap();
+    let (reader, writer) = (world.agent("a"), world.agent("poison"));
+    let (_, mut watch) = world.store.watch(&reader, &task()).allowed().unwrap();
+    let held = |verdict: Verdict| matches!(verdict, Verdict::Quarantine { by: "nose" });
+    world.patch(&reader, "fleet", json!([note(&reader, "n", "fleet")]));
+    assert_eq!(world.store.events(&reader, &task()).allowed().unwrap().events.len(), 1);
+    // The event names its actor.
+    world.patch(&writer, "fleet", json!([replace("/title", "second")]));
+    world.patch(&reader, "fleet", json!([note(&reader, "m", "fleet")]));
+    assert!(held(world.store.events(&reader, &task()).verdict()));
+    assert!(watch.try_next().allowed().unwrap().is_some());
+    assert!(held(watch.try_next().verdict()));
+    assert!(watch.try_next().allowed().unwrap().is_some());
+    assert!(watch.try_next().allowed().unwrap().is_none());
+}

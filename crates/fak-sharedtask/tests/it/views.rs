@@ -221,3 +221,73 @@ fn unknown_members_are_kept_and_not_shown() {
     assert!(!String::from_utf8(conflict.result.to_json()).unwrap().contains("MARKER"));
     assert_eq!(world.store.recomputed_rev(&task()), Some(world.rev()));
 }
+
+/// §5.10: one thing that may not flow to a reader is enough to keep a journal from it, whatever it is; explaining says so.
+#[test]
+fn whatever_is_hidden_keeps_the_whole_journal() {
+    let refusal = |world: &World| {
+        let of_fleet = world.attach("fleet", PrincipalKind::Agent, true, false);
+        let explained = world.store.explain_read(&of_fleet, fak_abi::Act::TaskJournal, &task());
+        let refused = refused(&world.store.journal_by(&of_fleet, &task(), Vec::new()));
+        assert_eq!(explained.verdict.reason(), refused);
+        refused
+    };
+    let hidden = Some(Reason::TrustViolation);
+    let both = |world: &World| world.agent("both");
+    let world = World::with_task();
+    world.patch(&both(&world), "fleet", json!([note(&world.agent("x"), "n", "fleet")]));
+    assert_eq!(refusal(&world), None);
+    // An event whose patch was wider than what it brought.
+    let world = World::with_task();
+    world.patch(&both(&world), "tenant", json!([replace("/title", "second")]));
+    assert_eq!(refusal(&world), hidden);
+    // Members that nobody labelled: of the record, of a decision.
+    for at in ["", "/open_decisions/0"] {
+        let mut with = record();
+        with.pointer_mut(at).unwrap()["x_note"] = json!("MARKER");
+        let world = World::new();
+        world.store.create_json(with.to_string().as_bytes()).unwrap();
+        assert_eq!(refusal(&world), hidden, "{at}");
+    }
+    // And of a journal that was loaded, or of an entry of it.
+    let world = World::with_task();
+    world.patch(&both(&world), "fleet", json!([replace("/title", "second")]));
+    let mut plain = Vec::new();
+    world.store.journal(&task(), &mut plain).unwrap();
+    let plain = String::from_utf8(plain).unwrap();
+    let (all, _) = plain.rsplit_once("\"digest\":\"").unwrap();
+    let marked = ",\"x_note\":\"MARKER\"";
+    let entry = all.strip_suffix("}],").unwrap();
+    for (entry_rest, rest, expected) in [("", "", None), (marked, "", hidden), ("", marked, hidden)] {
+        let journal = |digest: &str| format!("{entry}{entry_rest}}}],\"digest\":\"{digest}\"{rest}}}");
+        let digest = fak_abi::Digest::of(journal("").as_bytes()).to_string();
+        let world = World::new();
+        world.store.load(journal(&digest).as_bytes()).unwrap();
+        assert_eq!(refusal(&world), expected, "{entry_rest} {rest}");
+    }
+}
+
+/// §5.9: a watch lags once more than the bound is unseen, and is told nothing where nothing was for it.
+#[test]
+fn a_watch_lags_past_the_bound_and_only_for_what_it_may_see() {
+    let mut config = config();
+    config.bounds.lag = 2;
+    let world = World::with(config, |builder| builder);
+    world.store.create_json(record().to_string().as_bytes()).unwrap();
+    let both = world.agent("both");
+    let of_fleet = world.attach("fleet", PrincipalKind::Agent, true, false);
+    let (_, mut watch) = world.store.watch(&of_fleet, &task()).allowed().unwrap();
+    let write = |name: &str, scope| world.patch(&both, scope, json!([note(&both, name, scope)]));
+    write("n1", "fleet");
+    write("n2", "fleet");
+    for expected in [1, 2] {
+        match watch.try_next().allowed().unwrap() {
+            Some(Watched::Event { revision, .. }) => assert_eq!(revision, expected),
+            other => panic!("{other:?}"),
+        }
+    }
+    for name in ["m1", "m2", "m3"] {
+        write(name, "tenant");
+    }
+    assert!(watch.try_next().allowed().unwrap().is_none());
+}

@@ -83,3 +83,39 @@ fn a_waker_of_a_watch_is_called_while_nothing_is_locked() {
     assert!(world.store.patch(&agent, &first, Some(&id("k1"))).is_allow());
     assert_eq!(world.store.view(&agent, &task()).allowed().unwrap().notes().count(), 2);
 }
+
+/// Counts how often it is woken.
+#[derive(Default)]
+struct Count(std::sync::atomic::AtomicUsize);
+
+impl Wake for Count {
+    fn wake(self: Arc<Self>) {
+        self.0.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+    }
+}
+
+/// §5.9: a watch that is given up, or polled anew, takes its own waker back and nobody else's.
+#[test]
+fn a_watch_takes_its_own_waker_back() {
+    for dropped in 0..3 {
+        let world = World::with_task();
+        let agent = world.agent("a");
+        let mut watches: Vec<_> = (0..3)
+            .map(|_| {
+                let (_, mut watch) = world.store.watch(&agent, &task()).allowed().unwrap();
+                let count = Arc::new(Count::default());
+                let waker = Waker::from(count.clone());
+                for _ in 0..2 {
+                    assert!(watch.poll_next(&mut Context::from_waker(&waker)).is_pending());
+                }
+                (Some(watch), count)
+            })
+            .collect();
+        watches[dropped].0 = None;
+        world.patch(&agent, "fleet", json!([note(&agent, "n", "fleet")]));
+        for (at, (_, count)) in watches.iter().enumerate() {
+            let woken = count.0.load(std::sync::atomic::Ordering::Relaxed);
+            assert_eq!(woken, usize::from(at != dropped), "{at} beside {dropped}");
+        }
+    }
+}

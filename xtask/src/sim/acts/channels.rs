@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use fak_a2achan::{LeasedMessage, RequestOptions, SendOptions};
-use fak_abi::{Act as RealAct, Id, Rider, Timestamp};
+use fak_abi::{Act as RealAct, ChannelKey, Id, Rider, Timestamp};
 
 use super::Sim;
 use super::compare::{outcome, said, verdict};
-use crate::sim::fault::{Step, ensure, same};
+use crate::sim::fault::{Fault, Step, ensure, same};
 use crate::sim::model::channels::{Asked, Receipt};
 use crate::sim::model::{Key, Who};
 use crate::sim::real::{Bound, Received, broken};
@@ -32,7 +32,19 @@ impl Sim {
         let (key, real_key) = Self::key(key)?;
         let ttl = (ttl % 4 == 3).then(|| u64::from(ttl) * 10_000);
         let again = (again % 8 == 7).then_some(again / 8 % 3);
-        let model = self.model.send(who, &key, &body, ttl, again);
+        self.send_by(who, (&key, &real_key), at, ttl, again)
+    }
+
+    pub(super) fn send_by(
+        &mut self,
+        who: Who,
+        (key, real_key): (&Key, &ChannelKey),
+        at: usize,
+        ttl: Option<u64>,
+        again: Option<u8>,
+    ) -> Step {
+        let Some(body) = self.model.bodies.get(at).cloned() else { return Ok(()) };
+        let model = self.model.send(who, key, &body, ttl, again);
         let (Some(endpoint), Some(real)) = (self.real.agents.get(who), self.real.bodies.get(at)) else {
             return Ok(());
         };
@@ -40,12 +52,12 @@ impl Sim {
         let options =
             SendOptions { idempotency: name.as_ref(), ttl: ttl.map(Duration::from_micros), rider: None };
         let product = if ttl.is_none() && name.is_none() {
-            endpoint.send(&real_key, real)
+            endpoint.send(real_key, real)
         } else {
-            endpoint.send_with(&real_key, real, &options)
+            endpoint.send_with(real_key, real, &options)
         };
         self.show(who, &format!("{product:?} {product}"));
-        self.tidied(who, &key);
+        self.tidied(who, key);
         verdict(&format!("§4.3: send by {who} to {}", key.text()), &product, model)
     }
 
@@ -65,20 +77,34 @@ impl Sim {
         };
         let blocking = self.model.setup.urged || deadline % 8 < 3;
         let deadline = (deadline % 2 == 1).then(|| self.model.now + u64::from(deadline) * 20_000);
-        let model = self.model.request(who, &key, &body, deadline, blocking);
+        self.request_by(who, (&key, &real_key), at, (deadline, blocking))?;
+        Ok(())
+    }
+
+    /// Which request it is, if it was accepted.
+    pub(super) fn request_by(
+        &mut self,
+        who: Who,
+        (key, real_key): (&Key, &ChannelKey),
+        at: usize,
+        (deadline, blocking): (Option<u64>, bool),
+    ) -> Result<Option<usize>, Fault> {
+        let Some(body) = self.model.bodies.get(at).cloned() else { return Ok(None) };
+        let model = self.model.request(who, key, &body, deadline, blocking);
         let (Some(endpoint), Some(real)) = (self.real.agents.get(who), self.real.bodies.get(at)) else {
-            return Ok(());
+            return Ok(None);
         };
         let rider = Rider { deadline: deadline.map(Timestamp::from_micros), ..Rider::default() };
         let options = RequestOptions { blocking, rider: Some(&rider) };
-        let product = endpoint.request(&real_key, real, &options);
-        self.tidied(who, &key);
+        let product = endpoint.request(real_key, real, &options);
+        self.tidied(who, key);
         if let Some((pending, _)) =
             outcome(&format!("§4.7: request by {who} at {}", key.text()), product, model)?
         {
             self.real.asked.push(Some(pending));
+            return Ok(Some(self.real.asked.len() - 1));
         }
-        Ok(())
+        Ok(None)
     }
 
     /// In an episode that is urged, the session of somebody who waits for an answer of one's own; else of anybody.
@@ -93,6 +119,9 @@ impl Sim {
     }
 
     pub(super) fn reply(&mut self, agent: u8, request: u8, body: u8) -> Step {
+        if self.model.setup.urged && request % 4 < 3 {
+            return self.converse(agent, body);
+        }
         let count = self.real.inbox.len();
         let Some(at) = count.checked_sub(1 + usize::from(request) % count.clamp(1, 4)) else { return Ok(()) };
         let Some(received) = self.model.inbox.get(at).copied() else { return Ok(()) };
@@ -100,7 +129,17 @@ impl Sim {
         let Some(who) = (if agent.is_multiple_of(8) { self.agent(agent) } else { Some(receiver) }) else {
             return Ok(());
         };
-        let Some((number, body)) = self.shared_body(body) else { return Ok(()) };
+        let Some((number, _)) = self.shared_body(body) else { return Ok(()) };
+        self.reply_by(who, at, number)
+    }
+
+    /// The answer of somebody to what was received as the `at`th request.
+    pub(super) fn reply_by(&mut self, who: Who, at: usize, number: usize) -> Step {
+        let (Some(received), Some(body)) =
+            (self.model.inbox.get(at).copied(), self.model.bodies.get(number).cloned())
+        else {
+            return Ok(());
+        };
         let message = match self.real.inbox.get(at) {
             Some(Received::Message(message)) => Some(message),
             Some(Received::Guard(at)) => {
@@ -131,11 +170,16 @@ impl Sim {
             who = body.owner;
         }
         let (key, real_key) = Self::key(key)?;
-        let model = self.model.publish(who, &key, &body);
+        self.publish_by(who, (&key, &real_key), at)
+    }
+
+    pub(super) fn publish_by(&mut self, who: Who, (key, real_key): (&Key, &ChannelKey), at: usize) -> Step {
+        let Some(body) = self.model.bodies.get(at).cloned() else { return Ok(()) };
+        let model = self.model.publish(who, key, &body);
         let (Some(endpoint), Some(real)) = (self.real.agents.get(who), self.real.bodies.get(at)) else {
             return Ok(());
         };
-        let product = endpoint.publish(&real_key, real);
+        let product = endpoint.publish(real_key, real);
         self.show(who, &format!("{product:?}"));
         verdict(&format!("§4.5: publish by {who} on {}", key.text()), &product.verdict, model.map(|_| ()))?;
         let receipt = Receipt { fanout: product.fanout, skipped: product.skipped, dropped: product.dropped };

@@ -3,11 +3,12 @@
 use std::time::Duration;
 
 use fak_a2achan::LeasedMessage;
-use fak_abi::{Id, Reason};
+use fak_abi::{ChannelKey, Id, Reason};
 
 use super::Sim;
 use super::compare::verdict;
 use crate::sim::fault::{Fault, Step};
+use crate::sim::model::{Key, Who};
 use crate::sim::real::broken;
 
 /// How long a guard lasts, in microseconds.
@@ -19,10 +20,13 @@ impl Sim {
     pub(super) fn lease(&mut self, agent: u8, key: u8, time: u8) -> Step {
         let Some(who) = self.agent(agent) else { return Ok(()) };
         let (key, real_key) = Self::key(key)?;
-        let lease = guard_time(time);
-        let model = self.model.try_recv(who, &key, Some(lease));
+        self.lease_by(who, &key, &real_key, guard_time(time))
+    }
+
+    pub(super) fn lease_by(&mut self, who: Who, key: &Key, real_key: &ChannelKey, lease: u64) -> Step {
+        let model = self.model.try_recv(who, key, Some(lease));
         let Some(endpoint) = self.real.agents.get(who) else { return Ok(()) };
-        let product = endpoint.try_recv_leased(&real_key, Some(Duration::from_micros(lease)));
+        let product = endpoint.try_recv_leased(real_key, Some(Duration::from_micros(lease)));
         self.leased(who, product, 0, &model)
             .map_err(|fault| Fault::new(format!("{fault} (try_recv_leased at {})", key.text())))
     }
@@ -37,6 +41,10 @@ impl Sim {
     /// §4.4: what was acknowledged in time is consumed, once; what was not goes on.
     pub(super) fn ack(&mut self, guard: u8) -> Step {
         let Some((at, guard)) = self.guard(guard) else { return Ok(()) };
+        self.ack_of(at, guard)
+    }
+
+    pub(super) fn ack_of(&mut self, at: usize, guard: LeasedMessage) -> Step {
         let model = if self.model.ack(at) { Ok(()) } else { Err(Reason::Misroute) };
         verdict("§4.4: ack", &guard.ack(), model)
     }
@@ -60,6 +68,9 @@ impl Sim {
 
     pub(super) fn lease_sub(&mut self, sub: u8, time: u8) -> Step {
         let at = self.lossy_sub().filter(|_| !sub.is_multiple_of(4)).unwrap_or_else(|| self.sub_at(sub));
+        if self.model.setup.urged {
+            self.flood(at, time)?;
+        }
         let time = guard_time(time);
         let Some(subscription) = self.real.subs.get_mut(at).and_then(Option::as_mut) else { return Ok(()) };
         let Some(who) = self.model.subs.get(at).map(|sub| sub.who) else { return Ok(()) };
@@ -78,7 +89,14 @@ impl Sim {
     }
 
     pub(super) fn lease_answer(&mut self, request: u8, time: u8) -> Step {
-        let (Some(at), time) = (self.asked_at(request), guard_time(time)) else { return Ok(()) };
+        if self.model.setup.urged && request % 4 < 3 {
+            return self.converse(request, time);
+        }
+        let Some(at) = self.asked_at(request) else { return Ok(()) };
+        self.lease_answer_of(at, guard_time(time))
+    }
+
+    pub(super) fn lease_answer_of(&mut self, at: usize, time: u64) -> Step {
         let Some(pending) = self.real.asked.get_mut(at).and_then(Option::as_mut) else { return Ok(()) };
         let product = pending.try_take_leased(Some(Duration::from_micros(time)));
         let who = self.model.asked.get(at).map_or(0, |asked| asked.who);

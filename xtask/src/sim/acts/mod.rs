@@ -13,6 +13,7 @@ mod room;
 mod splits;
 mod steer;
 mod topology;
+mod urged;
 mod values;
 mod watch;
 mod waves;
@@ -196,7 +197,10 @@ impl Sim {
     /// A key, those of rooms more often than others.
     fn key(n: u8) -> Result<(Key, ChannelKey), Fault> {
         let n = usize::from(n);
-        let at = if n < 128 { n % 4 } else { n % KEYS.len() };
+        Self::key_at(if n < 128 { n % 4 } else { n % KEYS.len() })
+    }
+
+    fn key_at(at: usize) -> Result<(Key, ChannelKey), Fault> {
         let (locale, id) = KEYS.get(at).copied().unwrap_or(("in_kernel", "room-0"));
         let key = Key { locale, id: id.to_owned() };
         let real = key.text().parse().map_err(broken)?;

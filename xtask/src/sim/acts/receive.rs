@@ -4,7 +4,7 @@ use std::task::Poll;
 use std::time::Duration;
 
 use fak_a2achan::Subscription;
-use fak_abi::{Cancel, Rider, Timestamp};
+use fak_abi::{Cancel, ChannelKey, Rider, Timestamp};
 
 use super::Sim;
 use super::compare::{outcome, verdict};
@@ -12,7 +12,7 @@ use super::guards::guard_time;
 use crate::sim::fault::{Fault, Step, ensure, same};
 use crate::sim::model::channels::{Got, What};
 use crate::sim::model::waves::Barrier;
-use crate::sim::model::{Wait, Who};
+use crate::sim::model::{Key, Wait, Who};
 use crate::sim::real::task::{Done, Task};
 use crate::sim::rng::Rng;
 
@@ -20,9 +20,13 @@ impl Sim {
     pub(super) fn try_recv(&mut self, agent: u8, key: u8) -> Step {
         let Some(who) = self.agent(agent) else { return Ok(()) };
         let (key, real_key) = Self::key(key)?;
-        let model = self.model.try_recv(who, &key, None);
+        self.try_recv_by(who, &key, &real_key)
+    }
+
+    pub(super) fn try_recv_by(&mut self, who: Who, key: &Key, real_key: &ChannelKey) -> Step {
+        let model = self.model.try_recv(who, key, None);
         let Some(endpoint) = self.real.agents.get(who) else { return Ok(()) };
-        let product = endpoint.try_recv(&real_key);
+        let product = endpoint.try_recv(real_key);
         self.delivery(who, product, 0, &model)
             .map_err(|fault| Fault::new(format!("{fault} (try_recv at {})", key.text())))
     }
@@ -47,6 +51,10 @@ impl Sim {
 
     pub(super) fn take_answer(&mut self, request: u8) -> Step {
         let Some(at) = self.asked_at(request) else { return Ok(()) };
+        self.take_answer_of(at)
+    }
+
+    pub(super) fn take_answer_of(&mut self, at: usize) -> Step {
         let Some(pending) = self.real.asked.get_mut(at).and_then(Option::as_mut) else { return Ok(()) };
         let product = pending.try_take();
         let who = self.model.asked.get(at).map_or(0, |asked| asked.who);

@@ -7,11 +7,15 @@ use super::compare::{outcome, scope};
 use crate::sim::SECRETIVE;
 use crate::sim::fault::{Step, ensure};
 use crate::sim::model::host::Act;
-use crate::sim::model::{Body, Scope};
+use crate::sim::model::{Body, Scope, Who};
 
 impl Sim {
     pub(super) fn mint(&mut self, agent: u8, padding: u8) -> Step {
         let Some(who) = self.agent(agent) else { return Ok(()) };
+        self.mint_by(who, padding)
+    }
+
+    pub(super) fn mint_by(&mut self, who: Who, padding: u8) -> Step {
         let Some(endpoint) = self.real.agents.get(who) else { return Ok(()) };
         let text = self.model.fresh_text(who, padding);
         let made = endpoint.agent().mint(text.clone());
@@ -32,6 +36,11 @@ impl Sim {
             5..7 => Scope::Tenant,
             _ => Scope::Agent,
         };
+        self.widen_by(who, at, to)
+    }
+
+    pub(super) fn widen_by(&mut self, who: Who, at: usize, to: Scope) -> Step {
+        let Some(body) = self.model.bodies.get(at).cloned() else { return Ok(()) };
         let is_secret = self.model.agent(who).is_some_and(|agent| agent.id == SECRETIVE);
         if self.model.setup.secret.is_some() && is_secret {
             return Ok(());

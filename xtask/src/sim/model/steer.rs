@@ -26,6 +26,10 @@ pub(crate) enum Phase {
     Received,
     /// Acknowledged: accepted, and reflected in the next action.
     Acked(bool, bool),
+    /// The orchestrator has the acknowledgement.
+    Observed(bool, bool),
+    /// The acknowledgement was held.
+    Withheld,
 }
 
 /// A correction that was sent.
@@ -222,7 +226,7 @@ impl Model {
         let order = self.hand_in(Act::Correct, who, worker, "correction", body)?;
         for older in self.steers.iter_mut().filter(|older| older.worker == worker) {
             let same = (older.issue, &older.task) == (asked.issue, &asked.task);
-            older.superseded |= same && !matches!(older.phase, Phase::Acked(..));
+            older.superseded |= same && matches!(older.phase, Phase::Sent | Phase::Received);
         }
         self.steers.push(Steer {
             id: asked.id.clone(),
@@ -318,35 +322,62 @@ impl Model {
         if steer.from != who {
             return Err(Some(Reason::TrustViolation));
         }
-        let Phase::Acked(accepted, reflected) = steer.phase else { return Err(Some(Reason::Unwitnessed)) };
         let key = inbox("ack", who);
-        self.need_inbox(&key, who, who);
-        let mailbox = self.boxes.get_mut(&key);
-        let queue = mailbox.map(|mailbox| &mut mailbox.queue);
-        let taken = queue.and_then(|queue| {
-            let at = queue.iter().position(|msg| Some(msg.order) == steer.ack)?;
-            Some(queue.remove(at))
-        });
-        if let Some(msg) = taken {
-            if self.holds_back(&msg.body.text) {
-                self.books.held += 1;
-                return Err(None);
+        let (accepted, reflected, msg) = match steer.phase {
+            Phase::Observed(accepted, reflected) => (accepted, reflected, None),
+            Phase::Acked(accepted, reflected) => {
+                let msg = steer
+                    .ack
+                    .and_then(|order| self.take_out(&key, order))
+                    .ok_or(Some(Reason::Unwitnessed))?;
+                (accepted, reflected, Some(msg))
             }
-            self.books.received += 1;
-        }
-        if !accepted || !reflected {
-            return Err(Some(Reason::Unwitnessed));
-        }
-        if !self.has_credit(Act::Observe) {
+            Phase::Sent | Phase::Received | Phase::Withheld => return Err(Some(Reason::Unwitnessed)),
+        };
+        let held = msg.as_ref().is_some_and(|msg| self.holds_back(&msg.body.text));
+        let holds = accepted && reflected;
+        if holds && !held && !self.has_credit(Act::Observe) {
+            // As if it had not been looked at.
+            if let (Some(msg), Some(mailbox)) = (msg, self.boxes.get_mut(&key)) {
+                let place = mailbox.queue.partition_point(|other| other.order < msg.order);
+                mailbox.queue.insert(place, msg);
+            }
             return Err(Some(Reason::RateLimited));
+        }
+        self.books.held += u64::from(held);
+        self.books.received += u64::from(msg.is_some() && !held);
+        if let Some(steer) = self.steers.get_mut(at) {
+            steer.phase = if held { Phase::Withheld } else { Phase::Observed(accepted, reflected) };
+        }
+        if held {
+            return Err(None);
+        }
+        if !holds {
+            return Err(Some(Reason::Unwitnessed));
         }
         self.count(Act::Observe);
         Ok(())
     }
 
-    /// Who is gone posts nothing, and corrections of it are of no use (§2.3).
+    fn take_out(&mut self, key: &Key, order: u64) -> Option<Msg> {
+        let queue = &mut self.boxes.get_mut(key)?.queue;
+        let at = queue.iter().position(|msg| msg.order == order)?;
+        Some(queue.remove(at))
+    }
+
+    /// Who is gone posts nothing, and corrections of it are of no use (§2.3); neither is what it acknowledged of them.
     pub(super) fn forget_steering(&mut self, who: Who) {
         self.statuses.retain(|status| status.who != who);
-        self.steers.iter_mut().filter(|steer| steer.worker == who).for_each(|steer| steer.forgotten = true);
+        let mut unread = Vec::new();
+        for steer in self.steers.iter_mut().filter(|steer| steer.worker == who && !steer.forgotten) {
+            steer.forgotten = true;
+            unread.extend(
+                steer.ack.filter(|_| matches!(steer.phase, Phase::Acked(..))).map(|ack| (steer.from, ack)),
+            );
+        }
+        for (from, order) in unread {
+            let msg = self.take_out(&inbox("ack", from), order);
+            self.bury(msg, "detached");
+        }
     }
 }
