@@ -38,6 +38,7 @@ fn verify(args: &AuditVerifyArgs, output: &mut Output) -> Result<u8, Failure> {
             "entries": verified.end.count,
             "head": verified.end.head.to_string(),
             "missed": verified.missed,
+            "tail": checkpoint.is_some(),
         });
         output.text(json.to_string())?;
     } else {
@@ -50,6 +51,9 @@ fn verify(args: &AuditVerifyArgs, output: &mut Output) -> Result<u8, Failure> {
         if verified.missed > 0 {
             let missed = counted(verified.missed, "entry", "entries");
             output.text(format!("{missed} found no place, summed in gaps"))?;
+        }
+        if checkpoint.is_none() {
+            output.text("a missing tail does not show without a checkpoint: --checkpoint")?;
         }
     }
     Ok(0)

@@ -1,12 +1,20 @@
-//! The last decision of a step, for what its answer itself does not say: who permitted what was handed over.
+//! The last decision of a step, for what its answer itself does not say: which rung permitted what was handed over, and as whom a
+//! step without `by` acted.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use fak_abi::{Emitter, Event, EventKind, EventKinds, RungName};
+use fak_abi::{Emitter, Event, EventKind, EventKinds, Id, RungName};
 
-/// The rung of the last act that was decided since it was forgotten.
+/// The last act that was decided since it was forgotten.
 #[derive(Clone, Default)]
-pub(super) struct LastDecision(Arc<Mutex<Option<RungName>>>);
+pub(super) struct LastDecision(Arc<Mutex<Option<Decided>>>);
+
+/// Who decided an act, and whose it was.
+#[derive(Clone)]
+pub(super) struct Decided {
+    pub(super) by: RungName,
+    pub(super) agent: Option<Id>,
+}
 
 impl LastDecision {
     /// Before a step.
@@ -14,13 +22,13 @@ impl LastDecision {
         self.set(None);
     }
 
-    /// Who decided, if anything was.
-    pub(super) fn by(&self) -> Option<RungName> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).filter(|by| !by.is_empty())
+    /// What was decided, if anything was.
+    pub(super) fn last(&self) -> Option<Decided> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    fn set(&self, by: Option<RungName>) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = by;
+    fn set(&self, decided: Option<Decided>) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = decided;
     }
 }
 
@@ -31,7 +39,8 @@ impl Emitter for LastDecision {
 
     fn emit(&self, event: &Event<'_>) {
         if let Some(verdict) = event.verdict {
-            self.set(Some(verdict.by()));
+            let agent = event.principal.map(|principal| principal.id().clone());
+            self.set(Some(Decided { by: verdict.by(), agent }));
         }
     }
 }

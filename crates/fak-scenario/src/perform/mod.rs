@@ -128,8 +128,9 @@ impl World {
         self.decided.forget();
         let mut done = self.act(&step.by, &step.act);
         // An act that hands something over says what, and not who permitted it.
-        if let Some(by) = self.decided.by().filter(|_| done.rung.is_none() && answers(step.shape.expect, "rung"))
-        {
+        let decided = self.decided.last();
+        let by = decided.as_ref().map(|decided| decided.by).filter(|by| !by.is_empty());
+        if let Some(by) = by.filter(|_| done.rung.is_none() && answers(step.shape.expect, "rung")) {
             done.answers.set("rung", by);
             done.rung = Some(by.to_owned());
         }
@@ -152,7 +153,8 @@ impl World {
             by: match &step.by {
                 Actor::Agent(name) => Some(name.clone()),
                 Actor::Stranger(name) => Some(format!("?{name}")),
-                Actor::Host => None,
+                // Arriving is a member's act and a lease its holder's, also where the step does not say so.
+                Actor::Host => decided.and_then(|decided| decided.agent).map(|agent| agent.to_string()),
             },
             verdict: match done.line() {
                 // What the host does is adjudicated by nobody.

@@ -100,6 +100,68 @@ fn whatever_decides_an_example_can_be_named() {
     }
 }
 
+/// A step follows from one that should have made what it needs, not from one that only looked at the same place.
+#[test]
+fn nothing_follows_from_a_look_or_from_another_thing_of_the_place() {
+    let scenario = |steps: &str| {
+        let text = format!(
+            r#"{{"schema": "fak.scenario.v1", "name": "n", "agents": {{
+            "alpha": {{"fleet": "f1", "caps": ["a2a.send", "a2a.recv", "ref.widen", "comm.collective", "lane.lease"]}},
+            "bravo": {{"fleet": "f2", "caps": ["a2a.send", "a2a.recv", "lane.lease"]}}}},
+            "lanes": {{"concurrent": ["docs", "code"], "trees": {{"docs": ["docs/**"], "code": ["src/**"]}}}}, "steps": [{steps}]}}"#
+        );
+        let scenario = Scenario::parse(text.as_bytes(), Path::new("x.json"), Reach::Folder).unwrap();
+        let steps = scenario.perform(&Performance::default()).unwrap().steps;
+        steps.iter().filter(|step| !step.mismatches.is_empty()).map(|step| (step.number, step.follows)).collect::<Vec<_>>()
+    };
+    let apart = scenario(
+        r#"{"do": "send", "by": "alpha", "to": "in_kernel:w", "body": {"text": "x", "scope": "fleet"}},
+        {"do": "recv", "by": "bravo", "at": "in_kernel:w"},
+        {"do": "send", "by": "bravo", "to": "in_kernel:w", "body": {"text": "x", "scope": "fleet"}},
+        {"do": "group", "name": "g", "members": ["alpha", "bravo"]},
+        {"do": "broadcast", "by": "alpha", "group": "g", "body": {"text": "go", "scope": "fleet"}},
+        {"do": "barrier", "by": "alpha", "group": "g", "as": "bar"},
+        {"do": "barrier_status", "as": "bar", "expect": {"complete": true}},
+        {"do": "lease", "by": "alpha", "lane": "docs", "ttl_ms": 1000, "as": "l"},
+        {"do": "check", "by": "alpha", "as": "l", "path": "src/x"},
+        {"do": "release", "by": "bravo", "as": "l"}"#,
+    );
+    assert_eq!(apart, [(2, None), (3, None), (5, None), (7, None), (9, None), (10, None)]);
+    let tied = scenario(
+        r#"{"do": "lease", "by": "alpha", "lane": "cod", "ttl_ms": 1000, "as": "l1"},
+        {"do": "lease", "by": "bravo", "lane": "docs", "ttl_ms": 1000, "as": "l2", "expect": {"fence": 2}},
+        {"do": "check", "by": "alpha", "as": "l1", "path": "src/x"},
+        {"do": "request", "by": "alpha", "to": "in_kernel:q", "body": {"text": "?"}, "as": "r"},
+        {"do": "recv", "by": "bravo", "at": "in_kernel:q", "save": "q", "expect": {"verdict": "allow"}},
+        {"do": "reply", "by": "bravo", "to_request": "q", "body": {"text": "!"}},
+        {"do": "await", "by": "alpha", "as": "r"}"#,
+    );
+    let roots = [(1, None), (2, Some(1)), (3, Some(1)), (4, None), (5, Some(4)), (6, Some(4)), (7, Some(4))];
+    assert_eq!(tied, roots);
+}
+
+/// Somebody who is expected and is not there, and a patch in another's name.
+#[test]
+fn a_name_that_is_nobodys_is_told() {
+    let steps = r#"{"do": "send", "by": "alpha", "to": "in_kernel:w", "body": {"text": "x", "scope": "fleet"}},
+        {"do": "recv", "by": "bravo", "at": "in_kernel:w", "expect": {"from": "alhpa"}}"#;
+    let hint = performed(TWO, steps).steps[1].hint.clone().unwrap();
+    assert_eq!(hint, "no agent is called \"alhpa\"; did you mean \"alpha\"?");
+    let text = r#"{"schema": "fak.scenario.v1", "name": "n", "agents": {"alpha": {"fleet": "f1", "caps": ["sharedtask.write"]}},
+        "steps": [{"do": "create", "record": {"schema": "fak.shared-task.v1", "task_id": "task_a", "state": "working", "title": "t",
+            "body_ref": {"text": "x"}, "artifacts": [], "notes": [], "open_decisions": [],
+            "updated_by": {"kind": "agent", "id": "alpha"}, "updated_at": "2026-01-01T00:00:00Z"}},
+          {"do": "patch", "by": "alpha", "patch": {"schema": "fak.shared-patch.v1", "task_id": "task_a", "base_rev": "@0",
+            "actor": {"kind": "agent", "id": "alhpa"}, "scope": "fleet", "durability": "session",
+            "ops": [{"op": "replace", "path": "/title", "value": "u"}], "message": "m"}}]}"#;
+    let scenario = Scenario::parse(text.as_bytes(), Path::new("x.json"), Reach::Folder).unwrap();
+    let report = scenario.perform(&Performance::default()).unwrap();
+    assert_eq!(
+        report.steps[1].hint.as_deref().unwrap(),
+        "the patch names \"alhpa\" as its \"actor\", and \"alpha\" performs the step: name the same in both"
+    );
+}
+
 #[test]
 fn what_only_follows_from_a_failed_step_says_so() {
     let report = performed(
