@@ -56,10 +56,16 @@ pub(crate) fn explain(args: &ExplainArgs, output: &mut Output) -> Result<u8, Fai
     Err(unknown(what))
 }
 
-fn unknown(what: &str) -> Failure {
+/// Every word that is explained.
+pub(crate) fn names() -> impl Iterator<Item = &'static str> + Clone {
     let reasons = Reason::ALL.iter().map(|reason| reason.name()).chain(merge::names());
+    let checks: Vec<&'static str> = checks().iter().map(|site| site.check).collect();
+    reasons.chain(checks).chain(word::names())
+}
+
+fn unknown(what: &str) -> Failure {
     let checks = checks();
-    let names = reasons.chain(checks.iter().map(|site| site.check)).chain(word::names());
+    let names = names();
     // Other spellings first: another word for it is a guess.
     if let Some(file) = beside(Path::new(what)).filter(|_| what.contains(['.', '/'])) {
         let hint = format!("did you mean the file {:?}?", file.display().to_string());

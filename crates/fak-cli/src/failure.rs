@@ -135,7 +135,9 @@ pub(crate) fn beside(path: &Path) -> Option<PathBuf> {
     let names: Vec<String> =
         entries.flatten().filter_map(|entry| entry.file_name().into_string().ok()).collect();
     let stem = |name: &str| Path::new(name).file_stem().map(ToOwned::to_owned);
-    let near = nearest(wanted, names.iter().map(String::as_str))
+    // In a short name one letter is much: what begins otherwise is another name.
+    let alike = names.iter().map(String::as_str).filter(|name| name.chars().next() == wanted.chars().next());
+    let near = nearest(wanted, alike)
         .or_else(|| names.iter().map(String::as_str).find(|name| stem(name) == stem(wanted)))?;
     Some(folder.map_or_else(|| PathBuf::from(near), |folder| folder.join(near)))
 }

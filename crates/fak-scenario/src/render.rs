@@ -142,6 +142,9 @@ impl fmt::Display for Summary {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { passed, failed, unreadable, acts } = *self;
         let all = passed + failed + unreadable;
+        if unreadable > 0 && unreadable == all {
+            return write!(f, "nothing was performed: {unreadable} could not be read");
+        }
         write!(f, "{} ({}): ", counted(all, "scenario", "scenarios"), counted(acts, "act", "acts"))?;
         if passed == all {
             return f.write_str(if all == 1 { "passed" } else { "all passed" });
@@ -227,7 +230,11 @@ impl ErrorEntry {
             line: place.map(|place| place.line).or(policy.map(|place| place.line)),
             column: place.map(|place| place.column).or(policy.map(|place| place.column)),
             step: place.and_then(|place| place.step.as_ref()).map(|(number, _)| *number),
-            member: place.map(|place| place.member.clone()).filter(|member| !member.is_empty()),
+            member: match error {
+                ScenarioError::Policy(error) => Some(error.key().to_owned()),
+                _ => place.map(|place| place.member.clone()),
+            }
+            .filter(|member| !member.is_empty()),
             message: error.to_string(),
         }
     }

@@ -41,7 +41,7 @@ pub enum PolicyProblem {
     #[error("missing key {0:?}{needed}", needed = needed(.0))]
     MissingKey(&'static str),
     /// A word that is not in its vocabulary.
-    #[error("unknown {what} {given:?}, expected one of {expected}{}", meant(.nearest))]
+    #[error("unknown {what} {given:?}{}", nearest.map_or_else(|| format!(", expected one of {expected}"), |_| meant(.nearest)))]
     UnknownWord {
         /// Which vocabulary.
         what: &'static str,

@@ -139,7 +139,7 @@ fn what_a_newcomer_mistakes_is_answered() {
         &scratch,
         &["topo", "render", "wave.json"],
         &expect![[r#"
-            fak: wave.json: missing member "edges"; this is a scenario: put its "topology" into a file of its own
+            fak: wave.json: this is a scenario without a "topology"
         "#]],
     );
     check(

@@ -280,8 +280,8 @@ fn a_slip_in_an_argument_is_answered_with_what_was_meant() {
         fak: a.log: is not there; did you mean "a.jsonl"?
         fak: tem.toml: is not there; did you mean "team.toml"?
         fak: tem.toml: is not there; did you mean "team.toml"?
-        fak: t.json: is not there; did you mean "s.json"?
-        fak: t.json: is not there; did you mean "s.json"?
+        fak: cannot read "t.json": No such file or directory (os error 2)
+        fak: cannot read "t.json": No such file or directory (os error 2)
         fak: nowhere/a.jsonl: cannot write the audit log: No such file or directory (os error 2)
         fak: s.json: this is a scenario, not an audit log: fak run s.json
     "#]].assert_eq(&said);
@@ -366,4 +366,39 @@ fn the_demo_begins_with_who_is_there() {
           mute       fleet f1, ref.widen
     "#]]
     .assert_eq(&head.join("\n"));
+}
+
+#[test]
+fn what_stands_in_a_refusal_or_a_scenario_is_a_word_to_ask() {
+    let known = ["wait", "retryable", "escalate", "terminal", "fence", "timeout", "lane", "in_kernel", "session", "window"];
+    for word in known.into_iter().chain(["patch_accepted"]) {
+        let ran = fak(&["explain", word]);
+        assert!(ran.status == 0 && ran.out.contains("means:"), "{word}: {}", ran.err);
+    }
+    // A layer has its checks.
+    let lanes = fak(&["explain", "lanes"]).out;
+    assert!(lanes.contains("lanes/gone") && !lanes.contains("a2achan/"), "{lanes}");
+    assert!(fak(&["explain", "mine/narrow"]).err.contains("of your own program is not known here"));
+}
+
+/// As many as there are, each with its place: none hides another.
+#[test]
+fn everything_that_is_wrong_with_a_policy_is_told() {
+    let scratch = Scratch::new("policy-faults");
+    scratch.write(
+        "p.toml",
+        "version = 1\n[[alow]]\ntool = \"*\"\n[[deny]]\ntol = \"a2a.send\"\nagent = 3\nreason = \"DEFAULT_DENNY\"\n",
+    );
+    let ran = scratch.fak(&["policy", "lint", "p.toml"]);
+    assert_eq!(ran.status, 2);
+    let told: Vec<&str> = ran.err.lines().filter(|line| line.starts_with("fak: ")).collect();
+    expect![[r#"
+        fak: p.toml:2:3: alow: unknown key "alow", did you mean "allow"?
+        fak: p.toml:5:1: deny[1].tol: unknown key "tol", did you mean "tool"?
+        fak: p.toml:6:9: deny[1].agent: expected a string, found an integer
+        fak: p.toml:7:10: deny[1].reason: unknown reason "DEFAULT_DENNY", did you mean "DEFAULT_DENY"?"#]]
+    .assert_eq(&told.join("\n"));
+    let json: Value = serde_json::from_str(&scratch.fak(&["policy", "lint", "p.toml", "--json"]).out).unwrap();
+    let members: Vec<_> = json["errors"].as_array().unwrap().iter().map(|error| &error["member"]).collect();
+    assert_eq!(members, ["alow", "deny[1].tol", "deny[1].agent", "deny[1].reason"]);
 }
