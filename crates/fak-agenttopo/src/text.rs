@@ -90,7 +90,10 @@ mod tests {
     #[test]
     fn errors_say_what_where_and_what_was_expected() {
         for (text, parts) in [
-            ("{\"name\": \"t\",\n \"edgs\": []}", vec!["line 2", "unknown member \"edgs\"", "did you mean \"edges\"?"]),
+            (
+                "{\"name\": \"t\",\n \"edgs\": []}",
+                vec!["line 2", "unknown member \"edgs\"", "did you mean \"edges\"?"],
+            ),
             ("{\"edges\": []}", vec!["missing member \"name\""]),
             ("{\"name\": \"t\", \"edges\": [],\n \"membres\": []}", vec!["membres", "members", "line 2"]),
             ("{\"name\": \"t\",\n \"edges\": [[\"a\"]]}", vec!["line 2", "/edges/0", "two ids"]),

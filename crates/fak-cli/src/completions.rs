@@ -18,7 +18,8 @@ fn words(command: Command, shell: Shell) -> Command {
     let reasons = PossibleValuesParser::new(Reason::ALL.iter().map(|reason| reason.name()));
     let command = command.mut_subcommand("audit", |audit| {
         audit.mut_subcommand("show", |show| {
-            show.mut_arg("verdict", |arg| arg.value_parser(verdicts)).mut_arg("reason", |arg| arg.value_parser(reasons))
+            show.mut_arg("verdict", |arg| arg.value_parser(verdicts))
+                .mut_arg("reason", |arg| arg.value_parser(reasons))
         })
     });
     // Of these shells' scripts those that offer files besides.

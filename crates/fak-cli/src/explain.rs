@@ -77,7 +77,11 @@ fn unknown(what: &str) -> Failure {
     let hint = match near {
         Some(near) => format!("did you mean \"{near}\"?"),
         None => {
-            let own = if what.contains('/') { "; a rung or check of your own program is not known here" } else { "" };
+            let own = if what.contains('/') {
+                "; a rung or check of your own program is not known here"
+            } else {
+                ""
+            };
             format!(
                 "give a reason, a check, an act, a capability or a scenario file; `fak explain` lists the reasons, \
                  `fak explain --checks` the checks, `fak explain --acts` the acts{own}"

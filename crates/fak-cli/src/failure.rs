@@ -124,7 +124,10 @@ fn one_line(error: &clap::Error) -> String {
     let said = text.strip_prefix("error: ").unwrap_or(&text);
     let said = said.split("\n\nUsage:").next().unwrap_or_default();
     let said = said.split("\n\nFor more information").next().unwrap_or_default();
-    said.split("\n\n").map(|part| part.split_whitespace().collect::<Vec<_>>().join(" ")).collect::<Vec<_>>().join("; ")
+    said.split("\n\n")
+        .map(|part| part.split_whitespace().collect::<Vec<_>>().join(" "))
+        .collect::<Vec<_>>()
+        .join("; ")
 }
 
 /// What is in the folder of a path and has nearly its name, or its name with another ending.

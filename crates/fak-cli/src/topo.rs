@@ -28,9 +28,8 @@ pub(crate) fn topo(verb: &TopoVerb, output: &mut Output) -> Result<u8, Failure> 
     let TopoVerb::Render(args) = verb;
     let text = read(&args.file)?;
     let topology = match of_scenario(&text) {
-        Some(Some(text)) => {
-            Topology::from_json(&text).map_err(|error| Failure::file(&args.file, format!("topology: {error}")))?
-        }
+        Some(Some(text)) => Topology::from_json(&text)
+            .map_err(|error| Failure::file(&args.file, format!("topology: {error}")))?,
         Some(None) => return Err(Failure::file(&args.file, "this is a scenario without a \"topology\"")),
         None => {
             Topology::from_json(&text).map_err(|error| Failure::of_kind(&args.file, Kind::Topology, error))?

@@ -156,7 +156,8 @@ impl fmt::Display for Said {
             // The members alone: they stand in an object that has others.
             Self::Written(value) => {
                 let members = value.as_object().into_iter().flatten();
-                let members: Vec<String> = members.map(|(name, value)| format!("\"{name}\": {value}")).collect();
+                let members: Vec<String> =
+                    members.map(|(name, value)| format!("\"{name}\": {value}")).collect();
                 f.write_str(&members.join(", "))
             }
         }
@@ -194,8 +195,9 @@ pub(crate) fn names() -> impl Iterator<Item = &'static str> + Clone {
 /// Every act of scenarios, with what it may be told.
 pub(crate) fn list_acts(output: &mut Output) -> Result<u8, Failure> {
     if output.json() {
-        let all: Vec<Value> =
-            acts().map(|act| json!({"act": act.name, "members": act.members, "expect": act.answers})).collect();
+        let all: Vec<Value> = acts()
+            .map(|act| json!({"act": act.name, "members": act.members, "expect": act.answers}))
+            .collect();
         output.json_of(&all)?;
         return Ok(0);
     }

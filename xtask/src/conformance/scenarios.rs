@@ -128,9 +128,8 @@ fn by_library(path: &Path) -> Answer {
     let mut summary = Summary::default();
     summary.add(&report);
     let mismatch = report.steps.iter().find_map(|step| Some((step, step.mismatches.first()?)));
-    let said = mismatch.map_or_else(String::new, |(step, mismatch)| {
-        format!("step {}: {mismatch}", step.number)
-    });
+    let said =
+        mismatch.map_or_else(String::new, |(step, mismatch)| format!("step {}: {mismatch}", step.number));
     let held = report.held();
     let text = RunReport::new(summary, &[report], &[]).to_json();
     Answer { held, steps: serde_json::from_str(&text).ok().as_ref().and_then(steps), said }

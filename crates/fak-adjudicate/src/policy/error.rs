@@ -118,7 +118,14 @@ impl PolicyError {
         let start = (0..=span.start.min(text.len())).rev().find(|at| text.is_char_boundary(*at));
         let place = Place::of(text.as_bytes(), start.unwrap_or_default());
         let excerpt = Excerpt::of(text, &span, place);
-        Self(Box::new(Inner { file: file.to_owned(), place, key: key.into(), problem, excerpt, more: Vec::new() }))
+        Self(Box::new(Inner {
+            file: file.to_owned(),
+            place,
+            key: key.into(),
+            problem,
+            excerpt,
+            more: Vec::new(),
+        }))
     }
 
     /// Of everything that is wrong, in the order of the text; nothing if nothing is.

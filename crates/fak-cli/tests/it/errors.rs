@@ -318,7 +318,8 @@ fn every_failure_is_json_for_programs() {
     #[cfg(target_os = "linux")]
     {
         let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
-        let ran = std::process::Command::new(env!("CARGO_BIN_EXE_fak")).arg("demo").stdout(full).output().unwrap();
+        let ran =
+            std::process::Command::new(env!("CARGO_BIN_EXE_fak")).arg("demo").stdout(full).output().unwrap();
         assert_eq!(ran.status.code(), Some(2));
     }
 }

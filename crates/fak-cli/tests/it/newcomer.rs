@@ -370,7 +370,18 @@ fn the_demo_begins_with_who_is_there() {
 
 #[test]
 fn what_stands_in_a_refusal_or_a_scenario_is_a_word_to_ask() {
-    let known = ["wait", "retryable", "escalate", "terminal", "fence", "timeout", "lane", "in_kernel", "session", "window"];
+    let known = [
+        "wait",
+        "retryable",
+        "escalate",
+        "terminal",
+        "fence",
+        "timeout",
+        "lane",
+        "in_kernel",
+        "session",
+        "window",
+    ];
     for word in known.into_iter().chain(["patch_accepted"]) {
         let ran = fak(&["explain", word]);
         assert!(ran.status == 0 && ran.out.contains("means:"), "{word}: {}", ran.err);
@@ -398,7 +409,8 @@ fn everything_that_is_wrong_with_a_policy_is_told() {
         fak: p.toml:6:9: deny[1].agent: expected a string, found an integer
         fak: p.toml:7:10: deny[1].reason: unknown reason "DEFAULT_DENNY", did you mean "DEFAULT_DENY"?"#]]
     .assert_eq(&told.join("\n"));
-    let json: Value = serde_json::from_str(&scratch.fak(&["policy", "lint", "p.toml", "--json"]).out).unwrap();
+    let json: Value =
+        serde_json::from_str(&scratch.fak(&["policy", "lint", "p.toml", "--json"]).out).unwrap();
     let members: Vec<_> = json["errors"].as_array().unwrap().iter().map(|error| &error["member"]).collect();
     assert_eq!(members, ["alow", "deny[1].tol", "deny[1].agent", "deny[1].reason"]);
 }

@@ -355,10 +355,14 @@ fn a_log_is_read_from_standard_input_and_checked_against_what_was_printed() {
 #[test]
 fn the_topology_of_a_scenario_is_drawn() {
     let scratch = Scratch::new("drawn");
-    let scenario = HOLDS.replace("\"steps\"", "\"topology\": {\"name\": \"wave\", \"edges\": [[\"alpha\", \"bravo\"]]}, \"steps\"");
+    let scenario = HOLDS.replace(
+        "\"steps\"",
+        "\"topology\": {\"name\": \"wave\", \"edges\": [[\"alpha\", \"bravo\"]]}, \"steps\"",
+    );
     scratch.write("s.json", scenario);
     scratch.write("t.json", "{\"name\": \"wave\", \"edges\": [[\"alpha\", \"bravo\"]]}");
-    let (of_scenario, alone) = (scratch.fak(&["topo", "render", "s.json"]), scratch.fak(&["topo", "render", "t.json"]));
+    let (of_scenario, alone) =
+        (scratch.fak(&["topo", "render", "s.json"]), scratch.fak(&["topo", "render", "t.json"]));
     assert_eq!((of_scenario.status, &of_scenario.out), (0, &alone.out), "{}", of_scenario.err);
 }
 

@@ -341,9 +341,14 @@ impl Scenario {
 
 /// A patch that says it is another's.
 fn wrong_actor(step: &Step, site: &str) -> Option<String> {
-    let (Act::Record(RecordAct::Patch { patch, .. }), Actor::Agent(by)) = (&step.act, &step.by) else { return None };
+    let (Act::Record(RecordAct::Patch { patch, .. }), Actor::Agent(by)) = (&step.act, &step.by) else {
+        return None;
+    };
     (site == "sharedtask/actor" && *patch.actor.id != **by).then(|| {
-        format!("the patch names {:?} as its \"actor\", and {by:?} performs the step: name the same in both", patch.actor.id)
+        format!(
+            "the patch names {:?} as its \"actor\", and {by:?} performs the step: name the same in both",
+            patch.actor.id
+        )
     })
 }
 

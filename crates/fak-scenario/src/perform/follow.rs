@@ -5,8 +5,8 @@ use std::collections::HashMap;
 
 use crate::{
     act::{
-        Act, Actor, Address, Body, CallArgs, ChannelAct, Claim, Inbox, JournalSource, KernelAct, RecordAct, Source,
-        Step, Subject, Watched, WaveAct,
+        Act, Actor, Address, Body, CallArgs, ChannelAct, Claim, Inbox, JournalSource, KernelAct, RecordAct,
+        Source, Step, Subject, Watched, WaveAct,
     },
     expect::Expectations,
     report::StepReport,
@@ -129,7 +129,9 @@ impl Ties {
 
     fn channel(&mut self, act: &ChannelAct, behind: &mut Behind) {
         match act {
-            ChannelAct::Send { to, body, .. } | ChannelAct::Publish { topic: to, body } => self.handed(to, body),
+            ChannelAct::Send { to, body, .. } | ChannelAct::Publish { topic: to, body } => {
+                self.handed(to, body);
+            }
             ChannelAct::Request { to, body, name, .. } => {
                 self.handed(to, body);
                 self.make(name, Some(Thing::Queue(to.to_string())), behind);
@@ -181,7 +183,9 @@ impl Ties {
                 self.makes.push(Thing::Pool);
             }
             KernelAct::PoolGet { .. } => self.needs.push(Thing::Pool),
-            KernelAct::Detach { agent } | KernelAct::Attach { agent } => self.both(Thing::Agent(agent.clone())),
+            KernelAct::Detach { agent } | KernelAct::Attach { agent } => {
+                self.both(Thing::Agent(agent.clone()));
+            }
             KernelAct::Call { .. }
             | KernelAct::Who
             | KernelAct::Held
@@ -206,12 +210,16 @@ impl Ties {
                 self.needs.push(Thing::Task(task.clone()));
                 self.make(name, Some(Thing::Task(task.clone())), behind);
             }
-            RecordAct::Watch { what: Watched::Prefix(_), name } => self.make(name, Some(Thing::Cells), behind),
+            RecordAct::Watch { what: Watched::Prefix(_), name } => {
+                self.make(name, Some(Thing::Cells), behind);
+            }
             RecordAct::Next { name } => {
                 self.need(name, behind);
                 self.makes.push(Thing::Name(name.clone()));
             }
-            RecordAct::Load { journal: JournalSource::Saved(name) } => self.needs.push(Thing::Name(name.clone())),
+            RecordAct::Load { journal: JournalSource::Saved(name) } => {
+                self.needs.push(Thing::Name(name.clone()));
+            }
             RecordAct::Load { journal: JournalSource::Text(_) } => {}
             RecordAct::Put { key, body } | RecordAct::Cas { key, body, .. } => {
                 self.body(body);

@@ -145,7 +145,8 @@ impl World {
         }
         let mismatches = done.mismatches(&step.expect);
         let empty = done.answers.of("empty") == Some(&Answer::Flag(true));
-        let explanation = explanation.map(|explanation| StepExplanation::of(&completed(explanation, &step.act, &done)));
+        let explanation =
+            explanation.map(|explanation| StepExplanation::of(&completed(explanation, &step.act, &done)));
         let report = StepReport {
             number: step.number,
             line: step.line,

@@ -112,7 +112,11 @@ fn nothing_follows_from_a_look_or_from_another_thing_of_the_place() {
         );
         let scenario = Scenario::parse(text.as_bytes(), Path::new("x.json"), Reach::Folder).unwrap();
         let steps = scenario.perform(&Performance::default()).unwrap().steps;
-        steps.iter().filter(|step| !step.mismatches.is_empty()).map(|step| (step.number, step.follows)).collect::<Vec<_>>()
+        steps
+            .iter()
+            .filter(|step| !step.mismatches.is_empty())
+            .map(|step| (step.number, step.follows))
+            .collect::<Vec<_>>()
     };
     let apart = scenario(
         r#"{"do": "send", "by": "alpha", "to": "in_kernel:w", "body": {"text": "x", "scope": "fleet"}},
