@@ -5,7 +5,6 @@ mod advice;
 mod apart;
 mod cell;
 mod channel;
-mod decided;
 mod done;
 mod exchange;
 mod explain;
@@ -110,12 +109,11 @@ impl Scenario {
                 Explaining::Everything => true,
             };
             let explanation = wanted.then(|| world.explained(step)).flatten();
-            let (mut report, empty) = world.step(step, explanation);
+            let (mut report, empty) = world.step(step, explanation)?;
             if wanted || !report.mismatches.is_empty() {
                 report.hint = self.advice(step, &report, (empty, how.policy.is_none()), &mut looks);
             }
             steps.push(report);
-            world.drain()?;
         }
         follow::mark(&self.steps, &mut steps);
         Ok(Report { file: self.path.display().to_string(), name: self.name.clone(), steps })
@@ -124,15 +122,18 @@ impl Scenario {
 
 impl World {
     /// Performs one step; and whether nothing was there.
-    fn step(&mut self, step: &Step, explanation: Option<Explanation>) -> (StepReport, bool) {
-        self.decided.forget();
+    fn step(
+        &mut self,
+        step: &Step,
+        explanation: Option<Explanation>,
+    ) -> Result<(StepReport, bool), ScenarioError> {
         let mut done = self.act(&step.by, &step.act);
         // An act that hands something over says what, and not who permitted it.
-        let decided = self.decided.last();
-        let by = decided.as_ref().map(|decided| decided.by).filter(|by| !by.is_empty());
+        let decided = self.decided()?;
+        let by = decided.as_ref().and_then(|decided| decided.by.clone());
         if let Some(by) = by.filter(|_| done.rung.is_none() && answers(step.shape.expect, "rung")) {
-            done.answers.set("rung", by);
-            done.rung = Some(by.to_owned());
+            done.answers.set("rung", &*by);
+            done.rung = Some(by);
         }
         if let (Some(name), Some(kept)) = (&step.save, done.yields.take()) {
             self.keep(name, kept);
@@ -155,7 +156,7 @@ impl World {
                 Actor::Agent(name) => Some(name.clone()),
                 Actor::Stranger(name) => Some(format!("?{name}")),
                 // Arriving is a member's act and a lease its holder's, also where the step does not say so.
-                Actor::Host => decided.and_then(|decided| decided.agent).map(|agent| agent.to_string()),
+                Actor::Host => decided.and_then(|decided| decided.principal),
             },
             verdict: match done.line() {
                 // What the host does is adjudicated by nobody.
@@ -175,7 +176,7 @@ impl World {
             mismatches,
             follows: None,
         };
-        (report, empty)
+        Ok((report, empty))
     }
 
     fn act(&mut self, by: &Actor, act: &Act) -> Done {

@@ -16,10 +16,9 @@ use fak_sharedtask::SharedTaskError;
 use super::{
     Performance,
     channel::Channels,
-    decided::LastDecision,
     done::Stop,
     exchange::Exchanges,
-    log::{Log, Tally},
+    log::{Decided, Log, Tally},
     record::Records,
     steer::Steering,
     wave::Waves,
@@ -46,8 +45,6 @@ pub(super) enum Kept {
 /// Where the acts happen.
 pub(super) struct World {
     pub(super) kernel: Arc<Kernel>,
-    /// Who decided last.
-    pub(super) decided: LastDecision,
     /// The rung of the policy, if there is one.
     pub(super) policy: Option<Arc<PolicyRung>>,
     pub(super) pool: Arc<Pool>,
@@ -89,7 +86,6 @@ impl World {
         if let Some(pending) = setup.limits.pending {
             limits.pending = usize::try_from(pending).unwrap_or(usize::MAX);
         }
-        let decided = LastDecision::default();
         let (audit, log) = Log::open(how.audit.as_deref(), setup.clock)?;
         let channels = Channels::new(&setup.limits)
             .map_err(|error| setup_error(scenario, "limits", &error.to_string()))?;
@@ -126,13 +122,11 @@ impl World {
             .witness(HostWitness)
             .audit(Arc::new(audit))
             .time(Arc::new(clock.clone()))
-            .emitter(decided.clone())
             .limits(limits)
             .build()
             .map_err(|error| setup_error(scenario, "", &error.to_string()))?;
         let mut world = Self {
             kernel,
-            decided,
             policy: policy_rung,
             pool,
             clock,
@@ -171,6 +165,8 @@ impl World {
                 }
             })?;
         }
+        // What was set up is no step's.
+        world.decided()?;
         Ok(world)
     }
 
@@ -188,9 +184,9 @@ impl World {
         self.kernel.detach(&spec.id).map_err(|error| attach_error(&error))
     }
 
-    /// Writes the audit log so far.
-    pub(super) fn drain(&mut self) -> Result<(), ScenarioError> {
-        self.log.drain()
+    /// Writes the audit log so far, and says what it has of the last act that was decided since this was asked before.
+    pub(super) fn decided(&mut self) -> Result<Option<Decided>, ScenarioError> {
+        self.log.decided()
     }
 
     /// What the audit log says so far.
