@@ -87,14 +87,15 @@ impl Endpoint {
                     return Outcome::Refuse(self.revoke(cleared, refusal));
                 }
             };
+            // Purges only where it binds.
             let (bind, purge) = mailbox.bind(self.me());
-            core.bury(purge, Cause::Bind);
             let (reason, site) = match bind {
                 Bind::Bound(number) => {
                     let binding =
                         Binding { endpoint: self.clone(), mailbox, key: key.clone(), number, open: true };
                     if !self.me().is_attached() {
                         // Detached meanwhile: it is unbound, and was of no use to anybody.
+                        core.bury(purge, Cause::Bind);
                         drop(binding);
                         core.tidy(key);
                         let refusal = refusal(Reason::DefaultDeny, sites::DETACHED);
@@ -102,6 +103,7 @@ impl Endpoint {
                     }
                     core.note_known(key);
                     let verdict = cleared.allow(0);
+                    core.bury(purge, Cause::Bind);
                     return Outcome::Allow { value: binding, by: verdict.by() };
                 }
                 Bind::End if !self.me().is_attached() => (Reason::DefaultDeny, sites::DETACHED),
@@ -146,12 +148,12 @@ impl Endpoint {
             Ok(cleared) => cleared,
             Err(verdict) => return verdict,
         };
-        if let (Some(mailbox), Some(link)) = (mailbox, self.core().link())
-            && let Ok(purge) = mailbox.unbind(self.me(), None, link.sequence())
-        {
-            self.core().bury(purge, Cause::End(End::Unbind));
-        }
-        cleared.allow(0)
+        let (at, link) = (mailbox, self.core().link());
+        let purge = at.zip(link).and_then(|(at, link)| at.unbind(self.me(), None, link.sequence()).ok());
+        let verdict = cleared.allow(0);
+        // After the entry: what is woken is foreign code.
+        purge.into_iter().for_each(|purge| self.core().bury(purge, Cause::End(End::Unbind)));
+        verdict
     }
 }
 

@@ -124,6 +124,10 @@ impl Endpoint {
             // Detached meanwhile: the drop ends it.
             return Outcome::Refuse(self.revoke(cleared, refusal(Reason::DefaultDeny, sites::DETACHED)));
         }
+        if core.is_closed() {
+            // Closing may have passed before it was listed.
+            return Outcome::Refuse(self.revoke(cleared, refusal(Reason::Misroute, sites::CLOSED)));
+        }
         core.note_known(topic);
         let verdict = cleared.allow(0);
         Outcome::Allow { value: subscription, by: verdict.by() }

@@ -107,6 +107,11 @@ impl Pool {
         let mut evicted = Vec::new();
         let kept = self.store.lock().put(host, agent.principal(), body, (digest, bytes), &mut evicted);
         drop(evicted);
+        if !agent.principal().is_attached() {
+            // A detach that came between has dropped what there was before it.
+            let freed = self.store.lock().forget(agent.principal());
+            drop(freed);
+        }
         kept
     }
 

@@ -143,15 +143,23 @@ fn spelled_out(path: &Path) -> Result<Vec<u8>, Failure> {
     spell_out(read(path)?).map_err(|error| Failure::file(path, error))
 }
 
-/// Writes the journal beside the old one and puts it in its place: a crash leaves one of the two.
+/// Writes the journal beside the old one and puts it in its place: a crash leaves one of the two. The file itself is
+/// replaced, not a link that leads to it.
 fn rewrite(desk: &Desk, journal: &Path) -> Result<(), Failure> {
     let failed = |error: &dyn std::fmt::Display| Failure::file(journal, error);
-    let mut beside = journal.as_os_str().to_owned();
+    let real = fs::canonicalize(journal).map_err(|error| failed(&error))?;
+    let mut beside = real.as_os_str().to_owned();
     beside.push(".new");
-    let mut file = fs::File::create(&beside).map_err(|error| failed(&error))?;
+    // What a crash left. What somebody else put there is not written through, if it is a link.
+    match fs::remove_file(&beside) {
+        Err(error) if error.kind() != ErrorKind::NotFound => return Err(failed(&error)),
+        _ => {}
+    }
+    let file = OpenOptions::new().write(true).create_new(true).open(&beside);
+    let mut file = file.map_err(|error| failed(&error))?;
     desk.store.journal(&desk.task, &mut file).map_err(|error| failed(&error))?;
     file.flush().and_then(|()| file.sync_all()).map_err(|error| failed(&error))?;
-    fs::rename(&beside, journal).map_err(|error| failed(&error))
+    fs::rename(&beside, &real).map_err(|error| failed(&error))
 }
 
 /// The kernel's refusal, and status 1.

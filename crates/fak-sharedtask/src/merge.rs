@@ -201,33 +201,38 @@ pub(crate) fn check_new(
     {
         return at(format!("/notes/{i}/author"), MergeReason::UnsupportedPatch);
     }
+    if let Some(i) = record.open_decisions.items.iter().position(|decision| decision.state.is_empty()) {
+        return at(format!("/open_decisions/{i}/state"), MergeReason::UnsupportedPatch);
+    }
+    for (list, member, ids) in ids(record) {
+        if let Some(i) = ids.iter().position(|id| fak_abi::Id::new(id).is_err()) {
+            return at(format!("/{list}/{i}/{member}"), MergeReason::UnsupportedPatch);
+        }
+    }
     unique(record)
+}
+
+/// The ids of each list, with the names of the list and of the member.
+fn ids(record: &crate::envelope::Record) -> [(&'static str, &'static str, Vec<&str>); 3] {
+    let notes = record.notes.items.iter().map(|note| &*note.note_id).collect();
+    let artifacts = record.artifacts.items.iter().map(|artifact| &*artifact.artifact_id).collect();
+    let decisions = record.open_decisions.items.iter().map(|decision| &*decision.decision_id).collect();
+    [
+        ("notes", "note_id", notes),
+        ("artifacts", "artifact_id", artifacts),
+        ("open_decisions", "decision_id", decisions),
+    ]
 }
 
 /// Ids are unique within each list; the first repeated one is named.
 fn unique(record: &crate::envelope::Record) -> Result<(), (String, MergeReason)> {
     let mut seen = std::collections::HashSet::new();
-    let lists = [
-        (
-            "notes",
-            MergeReason::DuplicateNote,
-            record.notes.items.iter().map(|n| &*n.note_id).collect::<Vec<_>>(),
-        ),
-        (
-            "artifacts",
-            MergeReason::DuplicateArtifact,
-            record.artifacts.items.iter().map(|a| &*a.artifact_id).collect(),
-        ),
-        (
-            "open_decisions",
-            MergeReason::DuplicateDecision,
-            record.open_decisions.items.iter().map(|d| &*d.decision_id).collect(),
-        ),
-    ];
-    for (name, reason, ids) in lists {
+    let reasons =
+        [MergeReason::DuplicateNote, MergeReason::DuplicateArtifact, MergeReason::DuplicateDecision];
+    for ((list, _, ids), reason) in ids(record).into_iter().zip(reasons) {
         seen.clear();
         if let Some(i) = ids.iter().position(|id| !seen.insert(*id)) {
-            return Err((format!("/{name}/{i}"), reason));
+            return Err((format!("/{list}/{i}"), reason));
         }
     }
     Ok(())

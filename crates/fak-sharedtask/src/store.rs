@@ -19,7 +19,7 @@ use dashmap::DashMap;
 use fak_abi::{Digest, Driver, DriverLink, Id, Rider, Timestamp, WitnessResolver};
 use parking_lot::Mutex;
 
-use crate::envelope::{Hash, Record, TaskId};
+use crate::envelope::{Envelope as _, Hash, Record, TaskId};
 use crate::error::SharedTaskError;
 use crate::journal::{self, Checkpoint, JournalError, Tear};
 use crate::merge::check_new;
@@ -283,6 +283,8 @@ impl Core {
             record.updated_at = self.now().to_string().into();
         }
         record.rev = record.computed_rev();
+        // One that was made in code has the limits of one that was read, or its journal could not be (§8).
+        Record::parse(&record.to_json(), &self.config.rules.limits)?;
         let rev = record.rev.clone();
         self.adopt(Task::new(record)).map(|_| rev)
     }

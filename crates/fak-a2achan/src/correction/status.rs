@@ -97,6 +97,12 @@ impl Endpoint {
             give_back(routes);
             return self.revoke(cleared, refusal(Reason::Malformed, sites::STATUS_STALE));
         }
+        if !me.is_attached() {
+            // A detach that came between has ended what there was before it.
+            self.core().book.lock().forget(me);
+            give_back(routes);
+            return self.revoke(cleared, refusal(Reason::DefaultDeny, sites::DETACHED));
+        }
         let mut copies = Vec::new();
         for (body, (route, _)) in bodies.iter().zip(routes) {
             let Some(listed) = &listed else { break };

@@ -342,6 +342,12 @@ fn an_act_has_its_entry_before_anybody_is_woken() {
         drop(wait);
         message(bravo.try_recv(&at));
     }
+    let mine = key("in_kernel:mine");
+    bravo.bind(&mine).allowed().unwrap().keep();
+    {
+        let mut wait = Box::pin(bravo.recv(&mine));
+        wakes(&mut |cx| wait.as_mut().poll(cx).is_pending(), &|| allowed(&bravo.unbind(&mine)));
+    }
     {
         let mut wait = Box::pin(news.recv());
         wakes(&mut |cx| wait.as_mut().poll(cx).is_pending(), &|| {

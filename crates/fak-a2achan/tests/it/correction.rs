@@ -512,3 +512,41 @@ fn an_acknowledgement_nobody_can_observe_any_more_is_a_dead_letter() {
         assert!(stats.is_conserved());
     }
 }
+
+/// Detaches whoever posts a status.
+#[derive(Default)]
+struct Overtakes(std::sync::OnceLock<std::sync::Weak<fak_adjudicate::Kernel>>);
+
+impl fak_abi::Adjudicator for Overtakes {
+    fn name(&self) -> fak_abi::RungName {
+        "overtakes"
+    }
+    fn tools(&self) -> fak_abi::ToolScope {
+        fak_abi::ToolScope::only(["a2a.status"])
+    }
+    fn counts(&self) -> bool {
+        true
+    }
+    fn judge(&self, _: &fak_abi::ToolCall<'_>, _: &fak_abi::Desk<'_>) -> fak_abi::Opinion {
+        fak_abi::Opinion::Defer
+    }
+    fn commit(&self, call: &fak_abi::ToolCall<'_>, _: &fak_abi::Desk<'_>) -> fak_abi::Opinion {
+        self.0.get().and_then(std::sync::Weak::upgrade).unwrap().detach(call.principal().id()).unwrap();
+        fak_abi::Opinion::Defer
+    }
+}
+
+/// §2.3, §4.9: a status that its worker's detach overtook is nobody's, and not the next incarnation's.
+#[test]
+fn a_status_that_a_detach_overtakes_is_not_live() {
+    let overtakes = Arc::new(Overtakes::default());
+    let world = World::with(fak_a2achan::BusConfig::default(), |b| {
+        b.rung(fak_adjudicate::Rank(0), Arc::clone(&overtakes) as _)
+    });
+    overtakes.0.set(Arc::downgrade(&world.kernel)).unwrap();
+    let (lead, worker) = (world.agent("lead"), world.agent("worker"));
+    assert_eq!(worker.post_status(&status(1)).verdict.reason(), Some(Reason::DefaultDeny));
+    let _again = world.agent("worker");
+    let receipt = lead.correct(&request(&status(1), "stop"));
+    assert_eq!(receipt.verdict.reason(), Some(Reason::Unwitnessed), "{}", receipt.verdict);
+}

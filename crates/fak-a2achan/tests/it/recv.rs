@@ -445,3 +445,24 @@ fn a_wait_that_begins_too_late_ends() {
     world.bus.open(&at);
     assert!(matches!(Hand::new(alpha.recv(&at)).ready(), Delivery::End(End::Detach)));
 }
+
+/// §4.4: a wake-up that nobody can use comes to an end: each who waits looks at an arrival once.
+#[test]
+fn a_wake_up_that_nobody_uses_comes_to_an_end() {
+    let world = World::new();
+    let (alpha, bravo, carol) = (world.agent("alpha"), world.agent("bravo"), world.agent("carol"));
+    let zulu = world.stranger("zulu", "f2");
+    let at = key("in_kernel:w");
+    let (mut a, mut b) = (Hand::new(alpha.recv(&at)), Hand::new(bravo.recv(&at)));
+    a.pending();
+    b.pending();
+    // One that is for nobody who waits, and one that somebody takes who does not.
+    allowed(&zulu.send(&at, &shared(&zulu, "for others")));
+    allowed(&carol.send(&at, &shared(&carol, "taken")));
+    assert_eq!((a.wakes(), b.wakes()), (1, 0));
+    assert_eq!(text(&carol, message(carol.try_recv(&at)).body()), "taken");
+    a.pending();
+    assert_eq!((a.wakes(), b.wakes()), (1, 1));
+    b.pending();
+    assert_eq!((a.wakes(), b.wakes()), (1, 1), "both have looked");
+}

@@ -66,6 +66,13 @@ impl Glob {
         glob(self.pattern.as_bytes(), other.pattern.bytes())
     }
 
+    /// What [`Glob::covers`] costs at worst, in bytes looked at.
+    pub(super) fn cost_of_covering(&self, other: &Self) -> u64 {
+        let (mine, theirs) = (self.pattern.len() as u64, other.pattern.len() as u64);
+        let again = self.shape == Shape::General && self.pattern.matches('*').nth(1).is_some();
+        if again { mine.saturating_mul(theirs) } else { mine.saturating_add(theirs) }
+    }
+
     /// The text before the first `*`.
     pub(super) fn literal(&self) -> &str {
         self.pattern.split('*').next().unwrap_or_default()

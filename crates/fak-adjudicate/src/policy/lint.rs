@@ -1,6 +1,7 @@
 //! What is suspicious about a policy that parses: rules that can never match, never decide, or
 //! decide in a way that makes agents try forever.
 
+use std::cell::Cell;
 use std::fmt;
 
 use fak_abi::json::nearest;
@@ -9,7 +10,7 @@ use fak_abi::{Act, Capability, Disposition, Id};
 use super::covering::Covering;
 use super::glob::Glob;
 use super::program::Family;
-use super::rule::{Effect, Policy, Rule, Who};
+use super::rule::{Effect, Grant, Policy, Rule, Who};
 
 /// Something suspicious about one rule of a policy (§3.7).
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -37,15 +38,20 @@ impl Policy {
     /// tools, if they are known: without them a rule for a tool outside the protocol is believed.
     /// Rules that only several others together make superfluous are not found. Linear in the rules
     /// that name a tool, agent, fleet or address exactly; quadratic in those that name all of them by
-    /// patterns, or not at all.
+    /// patterns, or not at all, up to a bound: past it, the first rule that was not compared is named
+    /// (§8).
     #[must_use]
     pub fn lint(&self, tools: Option<&[&str]>) -> Vec<PolicyLint> {
         let mut found = Vec::new();
         let covering = Covering::new(&self.rules);
+        let work = Work::default();
         for (position, rule) in self.rules.iter().enumerate() {
             let never = never_matches(rule, tools);
-            let text =
-                never.or_else(|| never_decides(&covering, rule, position)).or_else(|| invites_retries(rule));
+            let was_done = work.is_done();
+            let text = never
+                .or_else(|| never_decides(&covering, rule, position, &work))
+                .or_else(|| (work.is_done() && !was_done).then(|| UNCOMPARED.to_owned()))
+                .or_else(|| invites_retries(rule));
             found.extend(text.map(|text| PolicyLint {
                 line: rule.line,
                 rule: format!("{}[{}]", rule.effect.name(), rule.index + 1),
@@ -53,11 +59,15 @@ impl Policy {
             }));
         }
         for (position, grant) in self.grants.iter().enumerate() {
+            let was_done = work.is_done();
             let earlier = self.grants.iter().take(position).enumerate().find(|(_, earlier)| {
-                earlier.capability.covers(&grant.capability) && earlier.who.covers(&grant.who)
+                work.may(earlier.cost_of_covering(grant))
+                    && earlier.capability.covers(&grant.capability)
+                    && earlier.who.covers(&grant.who)
             });
             let text = earlier
                 .map(|(index, _)| format!("grants nothing that grant[{}] does not", index + 1))
+                .or_else(|| (work.is_done() && !was_done).then(|| UNCOMPARED.to_owned()))
                 .or_else(|| impossible_who(&grant.who));
             let rule = format!("grant[{}]", position + 1);
             found.extend(text.map(|text| PolicyLint { line: grant.line, rule, text }));
@@ -67,10 +77,38 @@ impl Policy {
     }
 }
 
+/// Said of the first rule that is not compared any more.
+const UNCOMPARED: &str =
+    "not compared with the others, nor those after it: too many patterns to compare them all";
+
+/// How much comparing a lint may still do, in bytes of patterns: a policy is outside data, and the
+/// worst of four megabytes would take hours (§8).
+struct Work(Cell<u64>);
+
+impl Default for Work {
+    fn default() -> Self {
+        Self(Cell::new(1 << 30))
+    }
+}
+
+impl Work {
+    /// True if so much more may be done.
+    fn may(&self, cost: u64) -> bool {
+        let left = self.0.get().saturating_sub(cost);
+        self.0.set(left);
+        left > 0
+    }
+
+    fn is_done(&self) -> bool {
+        self.0.get() == 0
+    }
+}
+
 /// Another rule always decides instead.
-fn never_decides(covering: &Covering<'_>, rule: &Rule, position: usize) -> Option<String> {
+fn never_decides(covering: &Covering<'_>, rule: &Rule, position: usize, work: &Work) -> Option<String> {
     let same = |other: &Rule| std::mem::discriminant(&other.effect) == std::mem::discriminant(&rule.effect);
-    let before = covering.first(rule, |at, other| at < position && same(other) && other.covers(rule));
+    let covers = |other: &Rule| work.may(other.cost_of_covering(rule)) && other.covers(rule);
+    let before = covering.first(rule, |at, other| at < position && same(other) && covers(other));
     if let Some(other) = before {
         let (effect, number) = (other.effect.name(), other.index + 1);
         return Some(format!("never decides: {effect}[{number}] matches all it matches"));
@@ -78,12 +116,16 @@ fn never_decides(covering: &Covering<'_>, rule: &Rule, position: usize) -> Optio
     if rule.effect != Effect::Allow {
         return None;
     }
-    let denied =
-        covering.first(rule, |_, other| matches!(other.effect, Effect::Deny(_)) && other.covers(rule));
+    let denied = covering.first(rule, |_, other| matches!(other.effect, Effect::Deny(_)) && covers(other));
     denied.map(|other| format!("never allows: deny[{}] denies all it matches", other.index + 1))
 }
 
 impl Who {
+    fn cost_of_covering(&self, other: &Self) -> u64 {
+        let parts = [(&self.agent, &other.agent), (&self.fleet, &other.fleet), (&self.tenant, &other.tenant)];
+        parts.iter().map(|(mine, theirs)| cost(mine.as_ref(), theirs.as_ref())).sum()
+    }
+
     fn covers(&self, other: &Self) -> bool {
         covers(self.agent.as_ref(), other.agent.as_ref(), true)
             && covers(self.fleet.as_ref(), other.fleet.as_ref(), false)
@@ -101,7 +143,27 @@ fn covers(glob: Option<&Glob>, other: Option<&Glob>, always: bool) -> bool {
     }
 }
 
+/// What [`covers`] costs at worst.
+fn cost(glob: Option<&Glob>, other: Option<&Glob>) -> u64 {
+    glob.zip(other).map_or(0, |(glob, other)| glob.cost_of_covering(other))
+}
+
+impl Grant {
+    fn cost_of_covering(&self, other: &Self) -> u64 {
+        1 + self.capability.cost_of_covering(&other.capability) + self.who.cost_of_covering(&other.who)
+    }
+}
+
 impl Rule {
+    fn cost_of_covering(&self, other: &Self) -> u64 {
+        let addresses = [&self.address, &other.address]
+            .map(|address| address.as_ref().map(super::glob::AddressGlob::whole));
+        let [mine, theirs] = addresses;
+        1 + self.tool.cost_of_covering(&other.tool)
+            + self.who.cost_of_covering(&other.who)
+            + cost(mine, theirs)
+    }
+
     /// True only if this rule matches everything that `other` matches.
     pub(super) fn covers(&self, other: &Self) -> bool {
         let wide = |mine: Option<u64>, theirs: Option<u64>| match (mine, theirs) {

@@ -397,3 +397,35 @@ fn a_pool_of_values_in_use_is_full() {
     assert_eq!(refusal(&pool.put(&alpha, &value(&alpha, 4))), ("RATE_LIMITED", "pool/full"));
     drop((first, third));
 }
+
+/// Detaches whoever puts a value.
+#[derive(Default)]
+struct Overtakes(std::sync::OnceLock<std::sync::Weak<Kernel>>);
+
+impl fak_abi::Adjudicator for Overtakes {
+    fn name(&self) -> RungName {
+        "overtakes"
+    }
+    fn counts(&self) -> bool {
+        true
+    }
+    fn judge(&self, _: &ToolCall<'_>, _: &Desk<'_>) -> Opinion {
+        Opinion::Defer
+    }
+    fn commit(&self, call: &ToolCall<'_>, _: &Desk<'_>) -> Opinion {
+        self.0.get().and_then(std::sync::Weak::upgrade).unwrap().detach(call.principal().id()).unwrap();
+        Opinion::Defer
+    }
+}
+
+/// §2.3: a private value whose owner is detached on the way can flow to nobody, and takes no room.
+#[test]
+fn a_private_value_that_a_detach_overtakes_is_not_kept() {
+    let (overtakes, pool) = (Arc::new(Overtakes::default()), Arc::new(Pool::new(PoolOptions::default())));
+    let builder = Kernel::builder().driver(Arc::clone(&pool) as _);
+    let kernel = builder.rung(Rank(10), Arc::clone(&overtakes) as _).build().unwrap();
+    overtakes.0.set(Arc::downgrade(&kernel)).unwrap();
+    let alpha = attach(&kernel, "alpha");
+    drop(pool.put(&alpha, &alpha.mint("secret")));
+    assert_eq!((pool.len(), pool.bytes()), (0, 0));
+}

@@ -406,3 +406,33 @@ fn a_report_has_what_was_answered_as_members() {
     let steps = report["scenarios"][0]["steps"].as_array().unwrap();
     assert!(steps.iter().filter(|step| step["act"] == "recv").all(|step| step["rung"] == "a2achan/gate"));
 }
+
+/// A journal that is a link stays one, and what another link beside it leads to is not written over.
+#[cfg(unix)]
+#[test]
+fn a_linked_journal_is_written_where_it_is() {
+    let scratch = Scratch::new("links");
+    scratch.write("record.json", RECORD).write("second.json", title("second")).write("other", "kept");
+    assert_eq!(scratch.fak(&["task", "new", "record.json", "--journal", "real.json"]).status, 0);
+    for (to, link) in [("real.json", "link.json"), ("other", "real.json.new")] {
+        std::os::unix::fs::symlink(scratch.0.join(to), scratch.0.join(link)).unwrap();
+    }
+    let args = [
+        "task",
+        "apply",
+        "link.json",
+        "second.json",
+        "--base",
+        "current",
+        "--as",
+        "planner",
+        "--fleet",
+        "f1",
+    ];
+    let ran = scratch.fak(&args);
+    assert_eq!(ran.status, 0, "{}{}", ran.out, ran.err);
+    assert!(scratch.0.join("link.json").is_symlink());
+    assert_eq!(std::fs::read_to_string(scratch.0.join("other")).unwrap(), "kept");
+    let shown = scratch.fak(&["journal", "load", "real.json"]);
+    assert!(shown.out.contains("at revision 1"), "{}", shown.out);
+}

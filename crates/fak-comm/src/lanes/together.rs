@@ -80,6 +80,10 @@ mod tests {
     fn lanes_together_name_every_pair_that_may_not() {
         let taxonomy = TABLE.parse().unwrap();
         assert!(run_together(&taxonomy, &["docs", "model", "route"]).is_clear());
+        // A name that is no lane, or a conflict, is enough.
+        for names in [&["docs", "dcos"][..], &["docs", "abi"], &["abi", "dcos", "docs"]] {
+            assert!(!run_together(&taxonomy, names).is_clear(), "{names:?}");
+        }
         let together = run_together(&taxonomy, &["docs", "abi", "docs", "dcos"]);
         assert_eq!(together.unknown, [("dcos".to_owned(), Some(Id::new("docs").unwrap()))]);
         let text = together.to_string();

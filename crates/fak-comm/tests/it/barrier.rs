@@ -242,3 +242,55 @@ fn a_waker_is_dropped_while_nothing_is_locked() {
     }
     drop(wait);
 }
+
+/// Counts how often it is woken.
+#[derive(Default)]
+struct Count(std::sync::atomic::AtomicUsize);
+
+impl std::task::Wake for Count {
+    fn wake(self: Arc<Self>) {
+        self.0.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+    }
+}
+
+/// §2.3, §6.5: a detach wakes whoever is detached, and nobody else while others are missing.
+#[test]
+fn a_detach_wakes_the_one_who_waits() {
+    let world = World::new();
+    let [a, b, c] = world.attach_all(["a", "b", "c"]);
+    let barrier = world.comm.open(group(&["a", "b", "c"])).barrier(&a).allowed().unwrap();
+    let mut waits: Vec<_> = [&a, &b, &c]
+        .map(|agent| {
+            let count = Arc::new(Count::default());
+            let mut wait = barrier.wait(agent, None);
+            let waker = Waker::from(count.clone());
+            assert!(std::pin::Pin::new(&mut wait).poll(&mut Context::from_waker(&waker)).is_pending());
+            (wait, count)
+        })
+        .into();
+    world.kernel.detach(&id("b")).unwrap();
+    let woken = |at: usize| waits[at].1.0.load(std::sync::atomic::Ordering::Relaxed);
+    assert_eq!([woken(0), woken(1), woken(2)], [0, 1, 0]);
+    assert_eq!(denies(&now(waits.remove(1).0).verdict(), Reason::DefaultDeny), "barrier/detached");
+}
+
+/// §6.5: a wait that goes on in another task is woken there at its deadline.
+#[test]
+fn a_wait_that_moves_is_woken_where_it_is() {
+    let world = World::new();
+    let [a, ..] = world.attach_all(["a", "b"]);
+    let barrier = world.comm.open(group(&["a", "b"])).barrier(&a).allowed().unwrap();
+    let deadline = world.clock.now().after(Duration::from_millis(10));
+    let mut wait = barrier.wait(&a, Some(deadline));
+    let counts: Vec<_> = (0..2)
+        .map(|_| {
+            let count = Arc::new(Count::default());
+            let waker = Waker::from(count.clone());
+            assert!(std::pin::Pin::new(&mut wait).poll(&mut Context::from_waker(&waker)).is_pending());
+            count
+        })
+        .collect();
+    world.advance(10);
+    assert_eq!(counts[1].0.load(std::sync::atomic::Ordering::Relaxed), 1);
+    assert!(!now(wait).allowed().unwrap().complete);
+}

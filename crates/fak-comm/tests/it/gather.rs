@@ -158,3 +158,15 @@ fn a_part_an_admitter_stops_is_not_handed_over() {
     assert!(matches!(answer.verdict(), Verdict::Quarantine { by: "test/holds" }));
     assert_eq!(answer.refusal().unwrap().rank, 1);
 }
+
+/// §6.4: a gather that was submitted can be completed without waiting, with what waiting would give.
+#[test]
+fn a_gather_completes_without_waiting() {
+    let world = World::new();
+    let [a, b, c] = world.attach_all(["a", "b", "c"]);
+    let parts = [shared(&a, "1"), shared(&b, "2"), shared(&c, "6")];
+    let wave = world.comm.open(group(&["a", "b", "c"]));
+    let mut pending = wave.igather(&a, &parts, Reduction::Concat, &[]).unwrap().allowed().unwrap();
+    let all = pending.try_complete().unwrap().allowed().unwrap();
+    assert_eq!(text(&a, &all.output), "1\n2\n6");
+}

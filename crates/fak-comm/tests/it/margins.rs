@@ -4,7 +4,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use fak_abi::{
-    Adjudicator, Desk, Emitter, Event, EventKind, EventKinds, Opinion, Reason, RungName, ToolCall, ToolScope,
+    Act, Adjudicator, Clock as _, Desk, Emitter, Event, EventKind, EventKinds, Opinion, Reason, Rider,
+    RungName, ToolCall, ToolScope,
 };
 use fak_adjudicate::Rank;
 use fak_comm::{Collective, Group, GroupSpec, LaneSpec, Listing, Member, Reduction, Taxonomy};
@@ -132,4 +133,21 @@ fn a_transformed_part_is_the_part() {
     }
     assert!(matches!(now(comm.broadcast(&a, &outputs[0])), Collective::Allow { .. }));
     assert_eq!(text(&b, &world.inboxes.of("b")[0]), "YES");
+}
+
+/// §2.5: what rides along with a communicator reaches every act of it: once its deadline has passed, each is refused.
+#[test]
+fn acts_of_a_group_carry_their_deadline() {
+    let world = World::new();
+    let [a, ..] = world.attach_all(["a", "b"]);
+    let wave = world.comm.open(group(&["a", "b"]));
+    let late = wave.riding(Rider { deadline: Some(world.clock.now()), ..Rider::default() });
+    let body = shared(&a, "plan");
+    assert!(wave.barrier(&a).is_allow());
+    denies(&late.barrier(&a).verdict(), Reason::Misroute);
+    let explained = late.explain(&a, Act::Broadcast, 1, Some(&body));
+    denies(&explained.verdict, Reason::Misroute);
+    assert!(!now(late.broadcast(&a, &body)).is_allow());
+    assert_eq!(world.inboxes.queued(), 0);
+    assert!(now(wave.broadcast(&a, &body)).is_allow());
 }

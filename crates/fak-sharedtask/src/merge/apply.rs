@@ -3,10 +3,9 @@
 use std::sync::Arc;
 
 use fak_abi::Taint;
-use fak_abi::json::{Kind, Value};
 
 use super::{ActRefusal, Detail, PatchFault, Shown, Stop, Terms};
-use crate::envelope::{Actor, Decision, MergeReason, Op, Patch};
+use crate::envelope::{Actor, Decision, MergeReason, Patch};
 use crate::plan::{Plan, Step};
 use crate::task::{ArtifactEntry, BodyEntry, Change, DecisionEntry, NoteEntry, Task};
 
@@ -14,6 +13,16 @@ use crate::task::{ArtifactEntry, BodyEntry, Change, DecisionEntry, NoteEntry, Ta
 pub(super) enum Halt {
     Stop(Stop),
     Refuse(ActRefusal),
+}
+
+impl Halt {
+    /// With the op that a conflict is about.
+    fn at(mut self, index: usize) -> Self {
+        if let Self::Stop(Stop { detail: Detail::Conflict { op, .. }, .. }) = &mut self {
+            *op = index;
+        }
+        self
+    }
 }
 
 /// One patch being applied.
@@ -29,8 +38,9 @@ pub(super) fn apply(task: &Task, patch: &Patch, plan: &Plan, terms: &Terms<'_>) 
     let base = patch.base_rev.as_ref().and_then(|rev| task.number_of(rev));
     let actor = Arc::new(patch.actor.clone());
     let mut applying = Applying { task, base, actor, change: Change::default() };
-    for (index, (op, step)) in patch.ops.items.iter().zip(&plan.steps).enumerate() {
-        applying.step(index, op, step, || plan.is_confirmed(index), terms)?;
+    for (index, step) in plan.steps.iter().enumerate() {
+        let stepped = applying.step(index, step, || plan.is_confirmed(index), terms);
+        stepped.map_err(|halt| halt.at(index))?;
     }
     Ok(applying.change)
 }
@@ -39,7 +49,6 @@ impl Applying<'_> {
     fn step(
         &mut self,
         index: usize,
-        op: &Op,
         step: &Step,
         confirmed: impl Fn() -> bool,
         terms: &Terms<'_>,
@@ -54,14 +63,13 @@ impl Applying<'_> {
                     let expected = "expected the patch's actor";
                     return Err(unsupported(PatchFault::op(index, "/value/author", expected)));
                 }
-                self.known_base(op, Shown::Nothing)?;
+                self.known_base(Shown::Nothing)?;
                 let fresh = self.change.notes.iter().find(|entry| entry.note.note_id == note.note_id);
                 let there = self.task.note(&note.note_id);
                 if let Some(entry) = fresh.or(there.map(|(_, entry)| entry)) {
                     let before = there.is_some_and(|(at, _)| at < self.base_len(|revision| revision.notes));
                     return Err(duplicate(
                         MergeReason::DuplicateNote,
-                        op,
                         before,
                         Shown::Note(Arc::clone(entry)),
                     ));
@@ -69,7 +77,7 @@ impl Applying<'_> {
                 self.change.notes.push(Arc::new(NoteEntry::new(note.clone())));
             }
             Step::Artifact(artifact) => {
-                self.known_base(op, Shown::Nothing)?;
+                self.known_base(Shown::Nothing)?;
                 let id = &artifact.artifact_id;
                 let fresh = self.change.artifacts.iter().find(|entry| entry.artifact.artifact_id == *id);
                 let there = self.task.artifact(id);
@@ -77,29 +85,29 @@ impl Applying<'_> {
                     let before =
                         there.is_some_and(|(at, _)| at < self.base_len(|revision| revision.artifacts));
                     let shown = Shown::Artifact(Arc::clone(entry));
-                    return Err(duplicate(MergeReason::DuplicateArtifact, op, before, shown));
+                    return Err(duplicate(MergeReason::DuplicateArtifact, before, shown));
                 }
                 self.change
                     .artifacts
                     .push(Arc::new(ArtifactEntry::new(artifact.clone(), Arc::clone(&self.actor))));
             }
             Step::Decision(decision) => {
-                self.known_base(op, Shown::Nothing)?;
+                self.known_base(Shown::Nothing)?;
                 if let Some((at, entry)) = self.decision(&decision.decision_id) {
                     let before = at < self.base_len(|revision| revision.decisions);
                     let shown = Shown::Decision(entry);
-                    return Err(duplicate(MergeReason::DuplicateDecision, op, before, shown));
+                    return Err(duplicate(MergeReason::DuplicateDecision, before, shown));
                 }
                 self.change.decisions.push(Arc::new(DecisionEntry::new(decision.clone())));
             }
             Step::Title(title) => {
                 let at = |number| self.task.revision(number).map(|revision| Arc::clone(&revision.title));
-                self.current_base(op, |number| at(number).map_or(Shown::Nothing, Shown::Text))?;
+                self.current_base(|number| at(number).map_or(Shown::Nothing, Shown::Text))?;
                 self.change.title = Some(Arc::clone(title));
             }
             Step::State(state) => {
                 let at = |number| self.task.revision(number).map(|revision| Arc::clone(&revision.state));
-                self.current_base(op, |number| at(number).map_or(Shown::Nothing, Shown::Text))?;
+                self.current_base(|number| at(number).map_or(Shown::Nothing, Shown::Text))?;
                 self.change.state = Some(Arc::clone(state));
             }
             Step::Body(body) => {
@@ -109,7 +117,7 @@ impl Applying<'_> {
                     return Err(Halt::Refuse(ActRefusal::HiddenBody));
                 }
                 let at = |number| self.task.revision(number).map(|revision| Arc::clone(&revision.body));
-                self.current_base(op, |number| at(number).map_or(Shown::Nothing, Shown::Body))?;
+                self.current_base(|number| at(number).map_or(Shown::Nothing, Shown::Body))?;
                 if body.taint < standing.body.taint && !confirmed() {
                     return Err(Halt::Stop(Stop::quarantined(
                         MergeReason::BodyWitnessMissing,
@@ -129,10 +137,10 @@ impl Applying<'_> {
                     Some(Shown::Text((&*entry.decision.state).into()))
                 };
                 let Some((at, standing)) = self.decision(decision) else {
-                    self.known_base(op, Shown::Nothing)?;
-                    return Err(conflict(MergeReason::MissingDecision, op, Shown::Nothing, Shown::Nothing));
+                    self.known_base(Shown::Nothing)?;
+                    return Err(conflict(MergeReason::MissingDecision, Shown::Nothing, Shown::Nothing));
                 };
-                self.current_base(op, |number| state_at(number).unwrap_or(Shown::Nothing))?;
+                self.current_base(|number| state_at(number).unwrap_or(Shown::Nothing))?;
                 let settled = Decision { state: state.clone(), ..standing.decision.clone() };
                 self.change.settled.push((at, Arc::new(DecisionEntry::new(settled))));
             }
@@ -156,21 +164,21 @@ impl Applying<'_> {
     }
 
     /// Appends merge on any base, but it must be one the task had.
-    fn known_base(&self, op: &Op, current: Shown) -> Result<(), Halt> {
+    fn known_base(&self, current: Shown) -> Result<(), Halt> {
         match self.base {
             Some(_) => Ok(()),
-            None => Err(conflict(MergeReason::StaleBase, op, Shown::Nothing, current)),
+            None => Err(conflict(MergeReason::StaleBase, Shown::Nothing, current)),
         }
     }
 
     /// Replacing needs the current revision as its base.
-    fn current_base(&self, op: &Op, value: impl Fn(usize) -> Shown) -> Result<(), Halt> {
+    fn current_base(&self, value: impl Fn(usize) -> Shown) -> Result<(), Halt> {
         let now = self.task.number();
         if self.base == Some(now) {
             return Ok(());
         }
         let before = self.base.map_or(Shown::Nothing, &value);
-        Err(conflict(MergeReason::StaleBase, op, before, value(now)))
+        Err(conflict(MergeReason::StaleBase, before, value(now)))
     }
 }
 
@@ -178,13 +186,11 @@ fn unsupported(fault: PatchFault) -> Halt {
     Halt::Stop(Stop::unsupported(fault))
 }
 
-fn duplicate(reason: MergeReason, op: &Op, in_base: bool, entry: Shown) -> Halt {
+fn duplicate(reason: MergeReason, in_base: bool, entry: Shown) -> Halt {
     let base = if in_base { entry.clone() } else { Shown::Nothing };
-    conflict(reason, op, base, entry)
+    conflict(reason, base, entry)
 }
 
-fn conflict(reason: MergeReason, op: &Op, base: Shown, current: Shown) -> Halt {
-    let proposed = op.value.clone().unwrap_or(Value::new(Kind::Null));
-    let detail = Detail::Conflict { path: op.path.clone(), base, current, proposed };
-    Halt::Stop(Stop { reason, detail })
+fn conflict(reason: MergeReason, base: Shown, current: Shown) -> Halt {
+    Halt::Stop(Stop { reason, detail: Detail::Conflict { op: 0, base, current } })
 }

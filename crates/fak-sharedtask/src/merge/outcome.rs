@@ -7,8 +7,8 @@ use fak_abi::{Digest, ShareScope};
 
 use super::PatchFault;
 use crate::envelope::{
-    Actor, Approval, Conflict, Denial, Hash, HeldPatch, HeldState, MergeReason, PatchResult, Quarantine,
-    TaskId,
+    Actor, Approval, Conflict, Denial, Hash, HeldPatch, HeldState, MergeReason, Patch, PatchResult,
+    Quarantine, TaskId,
 };
 use crate::sight::Sight;
 use crate::task::{ArtifactEntry, BodyEntry, DecisionEntry, NoteEntry};
@@ -78,10 +78,24 @@ pub(crate) struct Stop {
 /// What goes with the reason.
 #[derive(Debug, Clone)]
 pub(crate) enum Detail {
-    Conflict { path: Box<str>, base: Shown, current: Shown, proposed: Value },
-    Denied { required: Option<ShareScope>, fault: PatchFault },
-    Quarantined { kind: &'static str, id: Box<str> },
-    Held { decision: Box<str>, state: HeldState },
+    /// The op of the patch that it is about: what that proposes is not kept, for whoever is told has the patch.
+    Conflict {
+        op: usize,
+        base: Shown,
+        current: Shown,
+    },
+    Denied {
+        required: Option<ShareScope>,
+        fault: PatchFault,
+    },
+    Quarantined {
+        kind: &'static str,
+        id: Box<str>,
+    },
+    Held {
+        decision: Box<str>,
+        state: HeldState,
+    },
 }
 
 /// What stands for a revision where there is none to name.
@@ -121,9 +135,10 @@ impl Stop {
         Self { reason: MergeReason::ApprovalRequired, detail: Detail::Held { decision, state } }
     }
 
-    /// The result as `sight` may see it.
+    /// The result of `patch` as `sight` may see it.
     pub(crate) fn result(
         &self,
+        patch: &Patch,
         task_id: &TaskId,
         actor: &Actor,
         base: Option<&Hash>,
@@ -145,14 +160,15 @@ impl Stop {
             rest: Vec::new(),
         };
         match &self.detail {
-            Detail::Conflict { path, base, current, proposed } => {
+            Detail::Conflict { op, base, current } => {
+                let op = patch.ops.items.get(*op);
                 let hint =
                     if self.reason == MergeReason::StaleBase { "rebase_or_human_decide" } else { "manual" };
                 result.conflict = Some(Box::new(Conflict {
-                    path: path.clone(),
+                    path: op.map(|op| op.path.clone()).unwrap_or_default(),
                     base_value: base.value(sight),
                     current_value: current.value(sight),
-                    proposed_value: proposed.clone(),
+                    proposed_value: op.and_then(|op| op.value.clone()).unwrap_or(Value::new(Kind::Null)),
                     resolution: hint.into(),
                     rest: Vec::new(),
                 }));

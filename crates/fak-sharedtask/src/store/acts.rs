@@ -65,6 +65,9 @@ impl TaskStore {
             if !is_actor(&record.updated_by, principal) {
                 return refuse(permit, Reason::TrustViolation, ACTOR);
             }
+            if acting.is_oversize() {
+                return refuse(permit, Reason::Oversize, OVERSIZE);
+            }
             let sight = Sight::of(&core.config.domain, principal);
             let confirmed: Vec<Hash> =
                 claims(&record).filter(|hash| acting.confirms(hash)).cloned().collect();
@@ -161,6 +164,9 @@ impl Core {
         if !is_actor(&patch.actor, principal) {
             return refuse(permit, Reason::TrustViolation, ACTOR);
         }
+        if acting.is_oversize() || patch.ops.items.len() > self.config.rules.limits.ops {
+            return refuse(permit, Reason::Oversize, OVERSIZE);
+        }
         let sight = Sight::of(&self.config.domain, principal);
         let plan = Plan::new(patch, &self.config.rules.limits, &|hash| acting.confirms(hash));
         let book = key.map(|key| (key, self.books.of(principal.id())));
@@ -185,7 +191,7 @@ impl Core {
                 Recall::Same(seq, done) if done.is_held() => first = Some(seq),
                 Recall::Same(seq, done) => {
                     drop(open);
-                    let patched = done.patched(&sight);
+                    let patched = done.patched(&sight, patch);
                     return repeat(cleared, seq, patched);
                 }
                 Recall::Other => {
@@ -202,8 +208,8 @@ impl Core {
         drop(open);
         let answered = match (ended, first) {
             (Ended::Refuse(reason, site), _) => refuse_cleared(cleared, reason, site),
-            (Ended::Done(done), Some(first)) => repeat(cleared, first, done.patched(&sight)),
-            (Ended::Done(done), None) => allow(cleared, seq, done.patched(&sight)),
+            (Ended::Done(done), Some(first)) => repeat(cleared, first, done.patched(&sight, patch)),
+            (Ended::Done(done), None) => allow(cleared, seq, done.patched(&sight, patch)),
         };
         waiting.iter().for_each(Waker::wake_by_ref);
         answered
@@ -245,7 +251,7 @@ impl Core {
                         return (Ended::Refuse(Reason::RateLimited, HELD_BOUND), seq, Vec::new());
                     }
                     let held = Held {
-                        patch: Arc::new(patch.clone()),
+                        patch: Some(Arc::new(patch.clone())),
                         actor: Arc::clone(principal),
                         at: terms.now,
                         state: HeldState::InputRequired,
@@ -287,7 +293,7 @@ impl Core {
         let found = {
             let slot = slot.lock();
             let held = slot.held.get(decision).filter(|held| held.waits());
-            held.map(|held| (Arc::clone(&held.patch), Arc::clone(&held.actor)))
+            held.and_then(|held| Some((held.patch.clone()?, Arc::clone(&held.actor))))
         };
         let Some((patch, actor)) = found else { return refuse(permit, Reason::Misroute, DECISION) };
         // The witnesses are asked anew: what was so when it was held need not be so now.
@@ -335,7 +341,7 @@ impl Core {
         open.decide(decision, state, Done::clone(&done), self.config.bounds.decided);
         self.give_back(actor.id(), |taken| &mut taken.held);
         let waiting = leave(open, matches!(done.end, End::Accepted { .. }));
-        let answered = allow(cleared, seq, done.patched(&approver));
+        let answered = allow(cleared, seq, done.patched(&approver, &patch));
         waiting.iter().for_each(Waker::wake_by_ref);
         answered
     }

@@ -67,6 +67,11 @@ impl Core {
 }
 
 impl Acting<'_> {
+    /// Whether the envelope that the act presents is past its limit (§8): it may have been made in code.
+    pub(super) fn is_oversize(&self) -> bool {
+        self.call.body().is_some_and(|body| body.len() > self.core.config.rules.limits.envelope)
+    }
+
     /// Whether some witness confirms that the value of this digest deserves to be trusted, and none refutes it. One that
     /// panics might have refuted it: then it is not confirmed (§3.2).
     pub(super) fn confirms(&self, hash: &Hash) -> bool {

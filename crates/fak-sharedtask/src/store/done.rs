@@ -1,7 +1,7 @@
 //! What became of a patch, kept unredacted and told to each reader as far as that reader may know (§5.8).
 
 use super::acts::Patched;
-use crate::envelope::{Actor, Hash, MergeReason, MergeVerdict, PatchResult, TaskId};
+use crate::envelope::{Actor, Hash, MergeReason, MergeVerdict, Patch, PatchResult, TaskId};
 use crate::merge::Stop;
 use crate::sight::Sight;
 
@@ -29,21 +29,26 @@ impl Done {
         matches!(self.end, End::Stopped(Stop { reason: MergeReason::ApprovalRequired, .. }))
     }
 
-    /// What `sight` is told of it.
-    pub(super) fn patched(&self, sight: &Sight) -> Patched {
+    /// What `sight` is told of it, who has the patch.
+    pub(super) fn patched(&self, sight: &Sight, patch: &Patch) -> Patched {
         let fault = match &self.end {
             End::Stopped(stop) => stop.fault().cloned(),
             End::Accepted { .. } => None,
         };
-        Patched { result: self.result(sight), revision: self.number, fault }
+        Patched { result: self.result(sight, patch), revision: self.number, fault }
     }
 
     /// The result as `sight` may see it.
-    fn result(&self, sight: &Sight) -> PatchResult {
+    fn result(&self, sight: &Sight, patch: &Patch) -> PatchResult {
         match &self.end {
-            End::Stopped(stop) => {
-                stop.result(&self.task_id, &self.actor, self.base.as_ref(), self.current.as_ref(), sight)
-            }
+            End::Stopped(stop) => stop.result(
+                patch,
+                &self.task_id,
+                &self.actor,
+                self.base.as_ref(),
+                self.current.as_ref(),
+                sight,
+            ),
             End::Accepted { event_id } => {
                 let base = self.base.clone().unwrap_or_else(crate::merge::unknown_rev);
                 let current = self.current.clone().unwrap_or_else(|| base.clone());

@@ -158,7 +158,7 @@ impl Driver for Core {
                 let done = Done {
                     task_id: slot.task.id.clone(),
                     actor: Actor::of(principal),
-                    base: slot.held.get(&decision).and_then(|held| held.patch.base_rev.clone()),
+                    base: slot.held.get(&decision).and_then(|held| held.patch.as_ref()?.base_rev.clone()),
                     current: Some(current),
                     number: slot.task.number(),
                     end: End::Stopped(Stop::decided(decision.clone(), HeldState::Withdrawn)),

@@ -76,14 +76,15 @@ impl TaskStore {
         self.explained(agent, &call, || {
             let Some(slot) = self.core.slot(task) else { return Some((Reason::Misroute, UNKNOWN_TASK)) };
             let slot = slot.lock();
-            let Some(held) = slot.held.get(decision).filter(|held| Held::waits(held)) else {
+            let held = slot.held.get(decision).filter(|held| Held::waits(held));
+            let Some((held, patch)) = held.and_then(|held| Some((held, held.patch.as_ref()?))) else {
                 return Some((Reason::Misroute, DECISION));
             };
             let config = &self.core.config;
-            let plan = Plan::new(&held.patch, &config.rules.limits, &|_| false);
+            let plan = Plan::new(patch, &config.rules.limits, &|_| false);
             let approver = Sight::of(&config.domain, agent.principal());
             let own = *held.actor.id() == *agent.principal().id();
-            (own || !sees_all(&approver, &held.patch, &plan)).then_some((Reason::TrustViolation, AUTHORITY))
+            (own || !sees_all(&approver, patch, &plan)).then_some((Reason::TrustViolation, AUTHORITY))
         })
     }
 

@@ -39,7 +39,7 @@ impl TaskStore {
             let mut held: Vec<HeldPatch> = {
                 let slot = slot.lock();
                 let waiting = slot.held.iter().filter(|(_, held)| held.waits());
-                waiting.map(|(decision, held)| held.envelope(decision)).collect()
+                waiting.filter_map(|(decision, held)| held.envelope(decision)).collect()
             };
             held.retain(|held| sees_all(&sight, &held.patch, &Plan::new(&held.patch, limits, &|_| false)));
             held.sort_unstable_by(|a, b| a.decision_id.cmp(&b.decision_id));

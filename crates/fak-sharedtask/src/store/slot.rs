@@ -22,7 +22,8 @@ pub(super) struct Slot {
 
 /// A patch beside the record (§5.7).
 pub(super) struct Held {
-    pub(super) patch: Arc<Patch>,
+    /// While it waits.
+    pub(super) patch: Option<Arc<Patch>>,
     pub(super) actor: Arc<Principal>,
     pub(super) at: Timestamp,
     pub(super) state: HeldState,
@@ -31,15 +32,15 @@ pub(super) struct Held {
 }
 
 impl Held {
-    /// As an envelope.
-    pub(super) fn envelope(&self, decision: &str) -> HeldPatch {
-        HeldPatch {
+    /// As an envelope, while it waits.
+    pub(super) fn envelope(&self, decision: &str) -> Option<HeldPatch> {
+        Some(HeldPatch {
             decision_id: decision.into(),
             state: self.state,
             held_at: self.at.to_string().into(),
-            patch: Patch::clone(&self.patch),
+            patch: Patch::clone(self.patch.as_ref()?),
             rest: Vec::new(),
-        }
+        })
     }
 
     /// Whether it still waits for a human.
@@ -57,6 +58,7 @@ impl Slot {
     pub(super) fn decide(&mut self, decision: &str, state: HeldState, outcome: Done, bound: usize) {
         if let Some(held) = self.held.get_mut(decision) {
             held.state = state;
+            held.patch = None;
             held.outcome = Some(outcome);
             self.decided.push_back(decision.into());
         }

@@ -9,6 +9,7 @@ mod cells;
 mod detached;
 mod interop;
 mod journals;
+mod made;
 mod margins;
 mod memory;
 mod merge;

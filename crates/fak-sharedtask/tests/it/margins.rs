@@ -279,7 +279,7 @@ struct Asked(std::sync::Mutex<String>);
 impl WitnessResolver for Asked {
     fn resolve(&self, claim: &Claim, _: &ToolCall<'_>) -> Testimony {
         let subject = claim.subject.map(|digest| digest.hex()).unwrap_or_default();
-        self.0.lock().unwrap().push_str(&subject[..1]);
+        self.0.lock().unwrap().extend(subject.chars().next());
         Testimony::Confirm
     }
 }
