@@ -24,8 +24,8 @@ fuzz_target!(|data: &[u8]| {
         run(&Performance::default().explain(Explaining::Everything)).expect("it was performed before");
     for (plain, explained) in first.steps.iter().zip(&explained.steps) {
         assert_eq!(
-            (&plain.verdict, &plain.reason, &plain.site),
-            (&explained.verdict, &explained.reason, &explained.site)
+            (&plain.verdict, &plain.reason, &plain.at),
+            (&explained.verdict, &explained.reason, &explained.at)
         );
     }
 });

@@ -18,10 +18,13 @@ impl Topology {
     pub fn from_json(text: &[u8]) -> Result<Self, TopoError> {
         let document = Document::parse(text, &Limits::default())?;
         let mut fields = document.root().object()?;
-        let name = read_id(fields.required("name")?)?;
-        let edges = fields.required("edges")?.array()?.map(read_edge).collect::<Result<Vec<_>, _>>()?;
-        let members = fields.optional("members").map(read_members).transpose()?;
+        let (name, edges) = (fields.required("name"), fields.required("edges"));
+        let members = fields.optional("members");
+        // A member that is misspelt before one that is missing.
         fields.finish()?;
+        let name = read_id(name?)?;
+        let edges = edges?.array()?.map(read_edge).collect::<Result<Vec<_>, _>>()?;
+        let members = members.map(read_members).transpose()?;
         match members {
             Some(members) => {
                 let group = Group::new(GroupSpec::new(name.clone(), members))?;
@@ -87,7 +90,11 @@ mod tests {
     #[test]
     fn errors_say_what_where_and_what_was_expected() {
         for (text, parts) in [
-            ("{\"name\": \"t\",\n \"edgs\": []}", vec!["edges"]),
+            (
+                "{\"name\": \"t\",\n \"edgs\": []}",
+                vec!["line 2", "unknown member \"edgs\"", "did you mean \"edges\"?"],
+            ),
+            ("{\"edges\": []}", vec!["missing member \"name\""]),
             ("{\"name\": \"t\", \"edges\": [],\n \"membres\": []}", vec!["membres", "members", "line 2"]),
             ("{\"name\": \"t\",\n \"edges\": [[\"a\"]]}", vec!["line 2", "/edges/0", "two ids"]),
             ("{\"name\": \"t\",\n \"edges\": [[\"a\", 7]]}", vec!["line 2", "/edges/0/1"]),

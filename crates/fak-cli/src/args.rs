@@ -10,9 +10,9 @@ use fak_abi::{Digest, Id, Reason, Timestamp, VerdictKind};
 use fak_scenario::meant;
 
 use self::help::{
-    AUDIT_SHOW, AUDIT_VERIFY, COMPLETIONS, DEMO, EXITS, EXPLAIN, JOURNAL_LOAD, JOURNAL_SHOW, JOURNAL_VERIFY,
-    LANES_CHECK, LANES_LINT, POLICY_LINT, POLICY_TEST, RUN, TASK_APPLY, TASK_LOG, TASK_NEW, TASK_VIEW,
-    TOPO_RENDER,
+    AUDIT, AUDIT_SHOW, AUDIT_VERIFY, COMPLETIONS, DEMO, EXITS, EXPLAIN, JOURNAL, JOURNAL_LOAD, JOURNAL_SHOW,
+    JOURNAL_VERIFY, LANES, LANES_CHECK, LANES_LINT, POLICY, POLICY_LINT, POLICY_TEST, RUN, TASK, TASK_APPLY,
+    TASK_LOG, TASK_NEW, TASK_VIEW, TOPO, TOPO_RENDER,
 };
 
 /// Multi-agent coordination in which every act is an adjudicated tool call.
@@ -39,22 +39,22 @@ pub(crate) enum Verb {
     #[command(after_help = EXPLAIN)]
     Explain(ExplainArgs),
     /// Check a policy, or try it on scenarios.
-    #[command(subcommand)]
+    #[command(subcommand, after_help = POLICY)]
     Policy(PolicyVerb),
     /// Look into a lane table: what overlaps, and what may run together.
-    #[command(subcommand)]
+    #[command(subcommand, after_help = LANES)]
     Lanes(LanesVerb),
     /// Draw a topology.
-    #[command(subcommand)]
+    #[command(subcommand, after_help = TOPO)]
     Topo(TopoVerb),
     /// Check an audit log, or look into it.
-    #[command(subcommand)]
+    #[command(subcommand, after_help = AUDIT)]
     Audit(AuditVerb),
     /// Work on a shared record that is kept as a journal in a file.
-    #[command(subcommand)]
+    #[command(subcommand, after_help = TASK)]
     Task(TaskVerb),
     /// Check a journal of a shared record, or look into it.
-    #[command(subcommand)]
+    #[command(subcommand, after_help = JOURNAL)]
     Journal(JournalVerb),
     /// Write completions for a shell.
     #[command(after_help = COMPLETIONS)]
@@ -151,6 +151,9 @@ pub(crate) struct ExplainArgs {
     /// List every check there is, with its clause.
     #[arg(long, conflicts_with = "what")]
     pub(crate) checks: bool,
+    /// List every act of scenarios, with what it may be told.
+    #[arg(long, conflicts_with_all = ["what", "checks"])]
+    pub(crate) acts: bool,
     /// Only this step of the scenario, counted from 1.
     #[arg(long, value_name = "N", requires = "what", allow_negative_numbers = true)]
     pub(crate) step: Option<String>,
@@ -185,7 +188,7 @@ pub(crate) struct LanesCheckArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct TopoRenderArgs {
-    /// The topology, JSON.
+    /// The topology, JSON; or a scenario that has one.
     pub(crate) file: PathBuf,
     /// The language to draw it in.
     #[arg(long, value_enum, default_value_t = TopoFormat::Dot)]
@@ -202,11 +205,11 @@ pub(crate) enum TopoFormat {
 
 #[derive(Debug, Args)]
 pub(crate) struct AuditVerifyArgs {
-    /// The log, JSON lines.
+    /// The log, JSON lines; - is standard input.
     pub(crate) file: PathBuf,
-    /// A checkpoint that was kept elsewhere.
-    #[arg(long, value_name = "FILE")]
-    pub(crate) checkpoint: Option<PathBuf>,
+    /// A checkpoint that was kept elsewhere: the file, or what an earlier verify printed.
+    #[arg(long, value_name = "FILE|COUNT:HEAD")]
+    pub(crate) checkpoint: Option<String>,
     /// Write a checkpoint of the end, to be kept elsewhere.
     #[arg(long, value_name = "FILE")]
     pub(crate) write_checkpoint: Option<PathBuf>,
@@ -214,7 +217,7 @@ pub(crate) struct AuditVerifyArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct AuditShowArgs {
-    /// The log, JSON lines.
+    /// The log, JSON lines; - is standard input.
     pub(crate) file: PathBuf,
     /// Only acts of this agent.
     #[arg(long, value_name = "ID")]

@@ -1,6 +1,9 @@
 //! `fak audit`: logs checked and looked into (§3.6).
 
-use std::path::Path;
+use std::{
+    io::{self, BufRead},
+    path::Path,
+};
 
 use fak_adjudicate::{AuditError, AuditReader, AuditRecord, Checkpoint, verify_audit};
 use fak_scenario::counted;
@@ -21,11 +24,8 @@ pub(crate) fn audit(verb: &AuditVerb, output: &mut Output) -> Result<u8, Failure
 }
 
 fn verify(args: &AuditVerifyArgs, output: &mut Output) -> Result<u8, Failure> {
-    let checkpoint = match &args.checkpoint {
-        Some(path) => Some(Checkpoint::parse(&read(path)?).map_err(|error| Failure::file(path, error))?),
-        None => None,
-    };
-    let verified = match verify_audit(open(&args.file)?, checkpoint.as_ref()) {
+    let checkpoint = args.checkpoint.as_deref().map(checkpoint).transpose()?;
+    let verified = match verify_audit(log(&args.file)?, checkpoint.as_ref()) {
         Ok(verified) => verified,
         Err(error) => return broken(&args.file, &error, output),
     };
@@ -38,6 +38,7 @@ fn verify(args: &AuditVerifyArgs, output: &mut Output) -> Result<u8, Failure> {
             "entries": verified.end.count,
             "head": verified.end.head.to_string(),
             "missed": verified.missed,
+            "tail": checkpoint.is_some(),
         });
         output.text(json.to_string())?;
     } else {
@@ -47,12 +48,32 @@ fn verify(args: &AuditVerifyArgs, output: &mut Output) -> Result<u8, Failure> {
             counted(verified.end.count, "entry", "entries"),
             verified.end.head
         ))?;
+        output.text(format!("checkpoint {}:{}", verified.end.count, verified.end.head))?;
         if verified.missed > 0 {
             let missed = counted(verified.missed, "entry", "entries");
             output.text(format!("{missed} found no place, summed in gaps"))?;
         }
+        if checkpoint.is_none() {
+            output.text("a missing tail does not show without a checkpoint: --checkpoint")?;
+        }
     }
     Ok(0)
+}
+
+/// The checkpoint in a file, or as it is printed.
+fn checkpoint(given: &str) -> Result<Checkpoint, Failure> {
+    if let Some((count, head)) = given.split_once(':')
+        && let (Ok(count), Ok(head)) = (count.parse(), head.parse())
+    {
+        return Ok(Checkpoint { count, head });
+    }
+    let path = Path::new(given);
+    Checkpoint::parse(&read(path)?).map_err(|error| Failure::file(path, error))
+}
+
+/// The log in a file, or on standard input.
+fn log(path: &Path) -> Result<Box<dyn BufRead>, Failure> {
+    if path.as_os_str() == "-" { Ok(Box::new(io::stdin().lock())) } else { Ok(Box::new(open(path)?)) }
 }
 
 /// The first bad line, and status 1; what cannot be read at all is status 2.
@@ -72,7 +93,7 @@ fn broken(path: &Path, error: &AuditError, output: &mut Output) -> Result<u8, Fa
 }
 
 fn show(args: &AuditShowArgs, output: &mut Output) -> Result<u8, Failure> {
-    let mut reader = AuditReader::new(open(&args.file)?);
+    let mut reader = AuditReader::new(log(&args.file)?);
     let (mut read, mut shown) = (0_u64, 0_u64);
     loop {
         let record = match reader.next_record() {
@@ -104,7 +125,7 @@ fn wanted(args: &AuditShowArgs, record: &AuditRecord) -> bool {
 fn as_line(record: &AuditRecord) -> String {
     let or = |text: &Option<String>, other: &str| text.clone().unwrap_or_else(|| other.to_owned());
     let mut line = format!(
-        "{:>6} {} {:<14} {:<10} {:<26}",
+        "{:>6} {} {:<18} {:<10} {:<26}",
         record.n,
         record.at,
         or(&record.act, record.kind.name()),
@@ -118,6 +139,8 @@ fn as_line(record: &AuditRecord) -> String {
         record.site.as_ref().map(|site| format!("at {site}")),
         record.cause.as_ref().map(|cause| format!("({cause})")),
         record.count.map(|count| format!("({})", counted(count, "entry", "entries"))),
+        record.first.zip(record.last).map(|(first, last)| format!("seq {first} to {last}")),
+        record.bytes.map(|bytes| format!("cut off {} of a torn last line", counted(bytes, "byte", "bytes"))),
     ]
     .into_iter()
     .flatten()
@@ -151,5 +174,8 @@ fn as_json(record: &AuditRecord) -> Value {
     put("retry_after_ms", record.retry_after_ms.map(Value::from));
     put("cause", record.cause.clone().map(Value::from));
     put("count", record.count.map(Value::from));
+    put("first", record.first.map(Value::from));
+    put("last", record.last.map(Value::from));
+    put("bytes", record.bytes.map(Value::from));
     Value::from(json)
 }

@@ -18,7 +18,11 @@ use crate::{
 
 pub(crate) fn explain(args: &ExplainArgs, output: &mut Output) -> Result<u8, Failure> {
     let Some(what) = &args.what else {
-        return if args.checks { list_checks(output) } else { reasons(output) };
+        return match (args.checks, args.acts) {
+            (true, _) => list_checks(&checks(), output),
+            (_, true) => word::list_acts(output),
+            _ => reasons(output),
+        };
     };
     // What is said of a scenario's steps is asked of a scenario.
     let option = args.policy.as_ref().map(|_| "--policy").or(args.step.as_ref().map(|_| "--step"));
@@ -43,13 +47,25 @@ pub(crate) fn explain(args: &ExplainArgs, output: &mut Output) -> Result<u8, Fai
     if let Some(option) = option {
         return Err(Failure::Usage(format!("{option} is for a scenario, and {what:?} is no file")));
     }
+    // The layer that a check belongs to stands before its name.
+    let of_it = |name: &str| name.split_once('/').is_some_and(|(layer, _)| layer.eq_ignore_ascii_case(what));
+    let sites: Vec<SiteInfo> = checks().into_iter().filter(|site| of_it(site.check)).collect();
+    if !sites.is_empty() && option.is_none() {
+        return list_checks(&sites, output);
+    }
     Err(unknown(what))
 }
 
-fn unknown(what: &str) -> Failure {
+/// Every word that is explained.
+pub(crate) fn names() -> impl Iterator<Item = &'static str> + Clone {
     let reasons = Reason::ALL.iter().map(|reason| reason.name()).chain(merge::names());
+    let checks: Vec<&'static str> = checks().iter().map(|site| site.check).collect();
+    reasons.chain(checks).chain(word::names())
+}
+
+fn unknown(what: &str) -> Failure {
     let checks = checks();
-    let names = reasons.chain(checks.iter().map(|site| site.check)).chain(word::names());
+    let names = names();
     // Other spellings first: another word for it is a guess.
     if let Some(file) = beside(Path::new(what)).filter(|_| what.contains(['.', '/'])) {
         let hint = format!("did you mean the file {:?}?", file.display().to_string());
@@ -60,9 +76,17 @@ fn unknown(what: &str) -> Failure {
         .or_else(|| meant(what, names));
     let hint = match near {
         Some(near) => format!("did you mean \"{near}\"?"),
-        None => "give a reason, a check, an act, a capability or a scenario file; `fak explain` lists the reasons, \
-                 `fak explain --checks` the checks"
-            .to_owned(),
+        None => {
+            let own = if what.contains('/') {
+                "; a rung or check of your own program is not known here"
+            } else {
+                ""
+            };
+            format!(
+                "give a reason, a check, an act, a capability or a scenario file; `fak explain` lists the reasons, \
+                 `fak explain --checks` the checks, `fak explain --acts` the acts{own}"
+            )
+        }
     };
     Failure::Unknown { name: what.to_owned(), hint }
 }
@@ -96,8 +120,7 @@ fn reasons(output: &mut Output) -> Result<u8, Failure> {
     Ok(0)
 }
 
-fn list_checks(output: &mut Output) -> Result<u8, Failure> {
-    let sites = checks();
+fn list_checks(sites: &[SiteInfo], output: &mut Output) -> Result<u8, Failure> {
     if output.json() {
         output.json_of(&sites.iter().map(site_json).collect::<Vec<_>>())?;
         return Ok(0);
@@ -146,7 +169,7 @@ fn one_site(site: &SiteInfo, rung: Option<Word>, output: &mut Output) -> Result<
         return Ok(0);
     }
     output.text(format!(
-        "{} ({})\n  refuses: {}\n  next:    {}",
+        "{} (protocol {})\n  refuses: {}\n  next:    {}",
         site.check, site.clause, site.refuses, site.next
     ))?;
     rung.map_or(Ok(0), |rung| rung.show(output))
@@ -162,16 +185,17 @@ fn scenario(path: &Path, args: &ExplainArgs, output: &mut Output) -> Result<u8, 
         Some(policy) => Performance::default().policy(policy::load(policy)?),
         None => Performance::default(),
     };
-    let report = scenario.perform(&how.explain(explaining))?;
+    let mut report = scenario.perform(&how.explain(explaining))?;
+    report.steps.retain(|step| only.is_none_or(|number| number == step.number));
     if output.json() {
         output.text(serde_json::to_string_pretty(&report).unwrap_or_default())?;
         return Ok(0);
     }
-    for step in report.steps.iter().filter(|step| only.is_none_or(|number| number == step.number)) {
+    for step in &report.steps {
         output.text(step.to_text(output.style()))?;
         match &step.explanation {
             Some(explanation) => {
-                for line in explanation.lines() {
+                for line in explanation.to_string().lines() {
                     output.text(format!("       {line}"))?;
                 }
             }
@@ -203,9 +227,12 @@ fn step_number(given: &str, scenario: &Scenario) -> Result<usize, Failure> {
 
 /// Why no rung has an opinion of a step, and what is known of its refusal all the same.
 fn unexplained(step: &StepReport) -> String {
-    match step.site.as_deref().and_then(check) {
-        Some(site) => format!("refuses: {} ({})\n       next: {}", site.refuses, site.clause, site.next),
-        None if step.by.is_none() => "an act of the host: nothing to explain".to_owned(),
-        None => "no rung has an opinion of it by itself: nothing to explain".to_owned(),
+    match (step.at.as_deref().and_then(check), step.rung.as_deref()) {
+        (Some(site), _) => format!("refuses: {} ({})\n       next: {}", site.refuses, site.clause, site.next),
+        (None, Some(rung)) => format!(
+            "{rung} decided it; what the other rungs say of such an act is not to be asked beforehand"
+        ),
+        (None, None) if step.by.is_none() => "an act of the host: nothing to explain".to_owned(),
+        (None, None) => "no rung is asked about it: nothing to explain".to_owned(),
     }
 }

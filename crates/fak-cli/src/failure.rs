@@ -8,14 +8,15 @@ use std::{
 };
 
 use fak_abi::json::nearest;
-use fak_scenario::ScenarioError;
+use fak_scenario::{ErrorEntry, ScenarioError};
+use serde_json::json;
 
 use crate::{
     kind::{Kind, mistaken},
     output::Output,
 };
 
-/// The exit status of something that could not be read.
+/// The exit status of something that could not be read or written.
 pub(crate) const UNREADABLE: u8 = 2;
 
 #[derive(Debug, thiserror::Error)]
@@ -32,6 +33,9 @@ pub(crate) enum Failure {
     /// Options that do not go together.
     #[error("{0}")]
     Usage(String),
+    /// Arguments that are none of those there are.
+    #[error("{}", one_line(.0))]
+    Arguments(clap::Error),
     /// Nothing is known by that name.
     #[error("nothing is known of {name:?}: {hint}")]
     Unknown { name: String, hint: String },
@@ -75,17 +79,55 @@ impl Failure {
         }
     }
 
-    /// Says it, and ends with its status.
-    pub(crate) fn report(self, output: &mut Output) -> ExitCode {
-        match &self {
+    /// Says it: to people on standard error, to programs as `errors` on standard output.
+    pub(crate) fn tell(&self, output: &mut Output) {
+        let told = output.json() && !matches!(self, Self::Output(_));
+        if told && output.json_of(&json!({"errors": self.entries()})).is_ok() {
+            return;
+        }
+        match self {
             Self::Scenario(error) => output.complain(error),
+            Self::Arguments(error) => {
+                let text = error.to_string();
+                let text = text.strip_prefix("error: ").map_or(text.clone(), |text| format!("fak: {text}"));
+                output.error(text.trim_end());
+            }
             other => output.error(&format!("fak: {other}")),
         }
-        ExitCode::from(match self {
-            Self::Output(_) => 1,
-            Self::Scenario(_) | Self::File { .. } | Self::Usage(_) | Self::Unknown { .. } => UNREADABLE,
-        })
     }
+
+    /// Each thing that is wrong, for programs.
+    fn entries(&self) -> Vec<ErrorEntry> {
+        match self {
+            Self::Scenario(error) => error.entries().collect(),
+            Self::File { path, .. } => {
+                let file = Some(path.clone());
+                vec![ErrorEntry { file, message: self.to_string(), ..ErrorEntry::default() }]
+            }
+            other => vec![ErrorEntry { message: other.to_string(), ..ErrorEntry::default() }],
+        }
+    }
+
+    /// Says it, and ends with its status.
+    pub(crate) fn report(self, output: &mut Output) -> ExitCode {
+        self.tell(output);
+        ExitCode::from(UNREADABLE)
+    }
+}
+
+/// What is wrong with arguments and what is meant, without how the verb is used.
+fn one_line(error: &clap::Error) -> String {
+    if error.kind() == clap::error::ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
+        return "a verb is missing: see --help".to_owned();
+    }
+    let text = error.to_string();
+    let said = text.strip_prefix("error: ").unwrap_or(&text);
+    let said = said.split("\n\nUsage:").next().unwrap_or_default();
+    let said = said.split("\n\nFor more information").next().unwrap_or_default();
+    said.split("\n\n")
+        .map(|part| part.split_whitespace().collect::<Vec<_>>().join(" "))
+        .collect::<Vec<_>>()
+        .join("; ")
 }
 
 /// What is in the folder of a path and has nearly its name, or its name with another ending.
@@ -96,7 +138,9 @@ pub(crate) fn beside(path: &Path) -> Option<PathBuf> {
     let names: Vec<String> =
         entries.flatten().filter_map(|entry| entry.file_name().into_string().ok()).collect();
     let stem = |name: &str| Path::new(name).file_stem().map(ToOwned::to_owned);
-    let near = nearest(wanted, names.iter().map(String::as_str))
+    // In a short name one letter is much: what begins otherwise is another name.
+    let alike = names.iter().map(String::as_str).filter(|name| name.chars().next() == wanted.chars().next());
+    let near = nearest(wanted, alike)
         .or_else(|| names.iter().map(String::as_str).find(|name| stem(name) == stem(wanted)))?;
     Some(folder.map_or_else(|| PathBuf::from(near), |folder| folder.join(near)))
 }

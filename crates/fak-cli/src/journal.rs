@@ -39,7 +39,7 @@ fn verify(args: &JournalVerifyArgs, output: &mut Output) -> Result<u8, Failure> 
         bar.set_message(file.display().to_string());
         let status = match verify_one(file, args, output) {
             Err(failure @ (Failure::File { .. } | Failure::Scenario(_))) => {
-                output.error(&format!("fak: {failure}"));
+                failure.tell(output);
                 UNREADABLE
             }
             verified => verified?,

@@ -24,9 +24,10 @@ fn table(path: &Path) -> Result<Taxonomy, Failure> {
 
 fn lint(path: &Path, output: &mut Output) -> Result<u8, Failure> {
     let lint = table(path)?.lint();
+    let found = u8::from(lint.findings() > 0);
     if output.json() {
         output.json_of(&lint)?;
-        return Ok(0);
+        return Ok(found);
     }
     output.text(lint.to_string())?;
     output.text(match lint.findings() {
@@ -34,7 +35,7 @@ fn lint(path: &Path, output: &mut Output) -> Result<u8, Failure> {
         1 => "1 finding".to_owned(),
         many => format!("{many} findings"),
     })?;
-    Ok(0)
+    Ok(found)
 }
 
 fn check(args: &LanesCheckArgs, output: &mut Output) -> Result<u8, Failure> {

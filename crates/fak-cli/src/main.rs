@@ -1,7 +1,7 @@
 //! The `fak` command: run scenarios, explain verdicts, check policies, journals, lanes and audit logs.
 //!
 //! Here live the arguments, what is printed, and the exit status: 0 if everything held, 1 if something was refused or did not
-//! hold, 2 if something could not be read. What the verbs do is the libraries'.
+//! hold, 2 if something could not be read or written. What the verbs do is the libraries'.
 
 mod args;
 mod audit;
@@ -28,11 +28,18 @@ use clap::Parser as _;
 
 use crate::{
     args::{Cli, Verb},
+    failure::Failure,
     output::Output,
 };
 
 fn main() -> ExitCode {
-    let cli = Cli::try_parse().unwrap_or_else(|error| suggest::better(error).exit());
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) if !error.use_stderr() => error.exit(),
+        Err(error) => {
+            return Failure::Arguments(suggest::better(error)).report(&mut Output::new(wants_json()));
+        }
+    };
     let mut output = Output::new(cli.json);
     let done = match cli.verb {
         None => overview::show(&mut output),
@@ -51,4 +58,9 @@ fn main() -> ExitCode {
         Ok(status) => ExitCode::from(status),
         Err(failure) => failure.report(&mut output),
     }
+}
+
+/// Whether a program reads what is wrong with the arguments, which then are not there to say so.
+fn wants_json() -> bool {
+    std::env::args_os().skip(1).take_while(|argument| argument != "--").any(|argument| argument == "--json")
 }

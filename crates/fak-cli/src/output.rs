@@ -1,5 +1,5 @@
 //! Where `fak` writes: text or JSON to standard output, errors and progress to standard error. Colour and progress only on a
-//! terminal, and no colour where `NO_COLOR` is set.
+//! terminal, and no colour where `NO_COLOR` is set or the terminal is `dumb`.
 
 use std::{
     io::{self, IsTerminal as _, Write as _},
@@ -20,7 +20,8 @@ pub(crate) struct Output {
 impl Output {
     pub(crate) fn new(json: bool) -> Self {
         let plain = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
-        let colour = io::stdout().is_terminal() && !plain;
+        let dumb = std::env::var_os("TERM").is_some_and(|value| value == "dumb");
+        let colour = io::stdout().is_terminal() && !plain && !dumb;
         Self { json, style: if colour { Style::Colour } else { Style::Plain } }
     }
 

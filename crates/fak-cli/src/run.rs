@@ -108,7 +108,7 @@ fn next(scenario: &Scenario, report: &Report) -> Result<Option<String>, Failure>
     let explained = again
         .steps
         .iter()
-        .any(|again| again.number == step.number && (again.explanation.is_some() || again.site.is_some()));
+        .any(|again| again.number == step.number && (again.explanation.is_some() || again.at.is_some()));
     let file = report.file.as_str();
     Ok(explained
         .then(|| format!("to ask why that act was decided so: fak explain {file} --step {}", step.number)))

@@ -125,7 +125,7 @@ fn apply(args: &TaskApplyArgs, output: &mut Output) -> Result<u8, Failure> {
     }
     let patched = match desk.store.patch(&desk.agent, &patch, None) {
         Outcome::Allow { value, .. } => value,
-        Outcome::Refuse(verdict) => return refused(&verdict, output),
+        Outcome::Refuse(verdict) => return refused(&verdict, &args.who, output),
     };
     if patched.result.is_accepted() {
         rewrite(&desk, &args.journal)?;
@@ -163,7 +163,7 @@ fn rewrite(desk: &Desk, journal: &Path) -> Result<(), Failure> {
 }
 
 /// The kernel's refusal, and status 1.
-fn refused(verdict: &Verdict, output: &mut Output) -> Result<u8, Failure> {
+fn refused(verdict: &Verdict, who: &WhoArgs, output: &mut Output) -> Result<u8, Failure> {
     if output.json() {
         output.json_of(&json!({
             "act": verdict.kind().name(),
@@ -177,7 +177,10 @@ fn refused(verdict: &Verdict, output: &mut Output) -> Result<u8, Failure> {
             output
                 .text(format!("  refuses: {} ({})\n  next:    {}", site.refuses, site.clause, site.next))?;
             if site.check == "sharedtask/domain" {
-                output.text("           name it with --fleet or --tenant")?;
+                output.text(match who.fleet.is_some() || who.tenant.is_some() {
+                    false => "           name it with --fleet or --tenant",
+                    true => "           the store serves another: see --store-fleet and --store-tenant",
+                })?;
             }
         }
     }
@@ -211,7 +214,7 @@ fn tell(patched: &Patched, output: &mut Output) -> Result<(), Failure> {
         output.text(format!("  {}", printable(&quarantine.safe_summary)))?;
     }
     if let Some(denial) = &result.denial {
-        output.text(format!("  by {}", printable(&denial.policy)))?;
+        output.text(format!("  policy    {}", printable(&denial.policy)))?;
         if let Some(PatchFault { at, expected }) = fault {
             output.text(format!("  at        {}: {}", printable(at), printable(expected)))?;
             if at == "/base_rev" {
@@ -234,7 +237,7 @@ fn view(args: &TaskViewArgs, output: &mut Output) -> Result<u8, Failure> {
     let desk = Desk::open(&args.journal, &args.who)?;
     let view = match desk.store.view(&desk.agent, &desk.task) {
         Outcome::Allow { value, .. } => value,
-        Outcome::Refuse(verdict) => return refused(&verdict, output),
+        Outcome::Refuse(verdict) => return refused(&verdict, &args.who, output),
     };
     if output.json() {
         let record: Value = serde_json::from_slice(&view.to_record().to_json()).unwrap_or_default();
@@ -293,7 +296,7 @@ fn log(args: &TaskViewArgs, output: &mut Output) -> Result<u8, Failure> {
     let desk = Desk::open(&args.journal, &args.who)?;
     let events = match desk.store.events(&desk.agent, &desk.task) {
         Outcome::Allow { value, .. } => value,
-        Outcome::Refuse(verdict) => return refused(&verdict, output),
+        Outcome::Refuse(verdict) => return refused(&verdict, &args.who, output),
     };
     if output.json() {
         let list: Vec<Value> = events.events.iter().map(event_json).collect();

@@ -1,5 +1,6 @@
 //! `fak topo`: pictures of a topology (§6.8).
 
+use fak_abi::json::{Document, Limits, write_value};
 use fak_agenttopo::Topology;
 use serde_json::json;
 
@@ -10,17 +11,30 @@ use crate::{
     output::Output,
 };
 
+/// The topology in a scenario, if the text is one, and if that has one.
+fn of_scenario(text: &[u8]) -> Option<Option<Vec<u8>>> {
+    let scenario = Document::parse(text, &Limits::default()).ok()?.into_value();
+    let schema = scenario.member("schema")?.as_str()?;
+    (schema == "fak.scenario.v1").then(|| {
+        scenario.member("topology").map(|topology| {
+            let mut bytes = Vec::new();
+            write_value(&mut bytes, topology);
+            bytes
+        })
+    })
+}
+
 pub(crate) fn topo(verb: &TopoVerb, output: &mut Output) -> Result<u8, Failure> {
     let TopoVerb::Render(args) = verb;
     let text = read(&args.file)?;
-    let topology = Topology::from_json(&text).map_err(|error| {
-        // A scenario has a topology in it, so it is often given instead of one.
-        if String::from_utf8_lossy(&text).contains("\"fak.scenario.v1\"") {
-            let hint = "this is a scenario: put its \"topology\" into a file of its own";
-            return Failure::file(&args.file, format!("{error}; {hint}"));
+    let topology = match of_scenario(&text) {
+        Some(Some(text)) => Topology::from_json(&text)
+            .map_err(|error| Failure::file(&args.file, format!("topology: {error}")))?,
+        Some(None) => return Err(Failure::file(&args.file, "this is a scenario without a \"topology\"")),
+        None => {
+            Topology::from_json(&text).map_err(|error| Failure::of_kind(&args.file, Kind::Topology, error))?
         }
-        Failure::of_kind(&args.file, Kind::Topology, error)
-    })?;
+    };
     let picture = match args.format {
         TopoFormat::Dot => topology.to_dot(),
         TopoFormat::Mermaid => topology.to_mermaid(),

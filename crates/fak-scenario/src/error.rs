@@ -73,7 +73,7 @@ pub enum ScenarioError {
     },
     /// The policy cannot be read.
     #[error(transparent)]
-    Policy(#[from] fak_adjudicate::PolicyError),
+    Policy(fak_adjudicate::PolicyError),
     /// The log of a run that is kept in memory cannot be written.
     #[error(transparent)]
     Audit(#[from] fak_adjudicate::AuditError),
@@ -120,6 +120,19 @@ impl ScenarioError {
             Self::Outside { place, .. } | Self::Invalid { place, .. } => Some(&place.path),
             Self::Several { errors, .. } => errors.first()?.path(),
             Self::Audit(_) => None,
+        }
+    }
+}
+
+impl From<fak_adjudicate::PolicyError> for ScenarioError {
+    fn from(error: fak_adjudicate::PolicyError) -> Self {
+        let mut errors: Vec<Self> = error.each().map(Self::Policy).collect();
+        match (errors.pop(), errors.is_empty()) {
+            (Some(only), true) => only,
+            (last, _) => {
+                errors.extend(last);
+                Self::Several { errors, more: 0 }
+            }
         }
     }
 }

@@ -1,6 +1,8 @@
 //! What a step must answer and what it answered: stating, comparing, and saying the difference. Nothing here knows how an act
 //! is performed.
 
+use std::collections::BTreeMap;
+
 use serde_json::Value;
 
 /// One answer, expected or given.
@@ -31,18 +33,34 @@ pub(crate) enum Expectations {
     Members(Vec<(&'static str, Answer)>),
 }
 
-/// How a mismatch says that an act could not be tried at all: its member, and what was expected of it.
-pub(crate) const TRIED: (&str, &str) = ("act", "to be tried");
-
 /// A member that was expected otherwise.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct Mismatch {
-    /// The member of `expect`.
+    /// The member of `expect`; `act` where the act could not be tried at all.
     pub member: String,
-    /// What the scenario states, as JSON; in words where it states nothing.
-    pub expected: String,
-    /// What was answered, as JSON; `nothing` if the act did not answer it.
-    pub got: String,
+    /// What had to be answered; nothing where the member had to be absent, or the act could not be tried.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub expected: Option<Value>,
+    /// What was answered, if the act answered it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub got: Option<Value>,
+    /// The same in a sentence, without the place.
+    pub message: String,
+}
+
+impl Mismatch {
+    /// An act that could not be tried at all.
+    pub(crate) fn untried(why: &str) -> Self {
+        let message = format!("could not be tried: {why}");
+        Self { member: "act".to_owned(), expected: None, got: None, message }
+    }
+
+    /// What is expected in words, as it follows the member in the sentence.
+    fn new(member: &str, (expected, words): (Option<Value>, &str), got: Option<&Answer>) -> Self {
+        let answered = got.map_or_else(|| "nothing".to_owned(), ToString::to_string);
+        let message = format!("expected {member} {words}, got {answered}");
+        Self { member: member.to_owned(), expected, got: got.map(Answer::to_json), message }
+    }
 }
 
 /// What an act answered: the members its row of the table has and that applied.
@@ -62,6 +80,12 @@ impl Answers {
             Some(slot) => slot.1 = answer,
             None => self.0.push((member, answer)),
         }
+    }
+
+    /// The answers by member, as JSON, without those that stand in a report under their own names.
+    pub(crate) fn besides(&self, own: &[&str]) -> BTreeMap<&'static str, Value> {
+        let besides = self.0.iter().filter(|(name, _)| !own.contains(name));
+        besides.map(|(name, answer)| (*name, answer.to_json())).collect()
     }
 
     /// The answer to a member.
@@ -85,11 +109,8 @@ impl Answers {
                 .iter()
                 .filter_map(|(member, want)| {
                     let got = self.of(member);
-                    (!got.is_some_and(|got| want.met_by(got))).then(|| Mismatch {
-                        member: (*member).to_owned(),
-                        expected: want.to_string(),
-                        got: got.map_or_else(|| "nothing".to_owned(), ToString::to_string),
-                    })
+                    (!got.is_some_and(|got| want.met_by(got)))
+                        .then(|| Mismatch::new(member, (Some(want.to_json()), &want.to_string()), got))
                 })
                 .collect(),
         }
@@ -99,29 +120,22 @@ impl Answers {
     fn unsuccessful(&self, success: &str) -> Option<Mismatch> {
         let word = |member: &'static str, success: &str| {
             let got = self.text(member)?;
-            (!["allow", "transform", "accepted"].contains(&got)).then(|| Mismatch {
-                member: member.to_owned(),
-                expected: unstated(&format!("\"{success}\"")),
-                got: format!("\"{got}\""),
+            (!["allow", "transform", "accepted"].contains(&got)).then(|| {
+                let words = unstated(&format!("\"{success}\""));
+                Mismatch::new(member, (Some(success.into()), &words), self.of(member))
             })
         };
         word("verdict", success)
             .or_else(|| word("act", "allow"))
             .or_else(|| {
                 ["error", "conflict"].into_iter().find_map(|member| {
-                    Some(Mismatch {
-                        member: member.to_owned(),
-                        expected: unstated("to be absent"),
-                        got: self.of(member)?.to_string(),
-                    })
+                    let got = self.of(member)?;
+                    Some(Mismatch::new(member, (None, &unstated("to be absent")), Some(got)))
                 })
             })
             .or_else(|| {
-                (self.of("ok") == Some(&Answer::Flag(false))).then(|| Mismatch {
-                    member: "ok".to_owned(),
-                    expected: unstated("true"),
-                    got: "false".to_owned(),
-                })
+                let got = self.of("ok").filter(|ok| **ok == Answer::Flag(false))?;
+                Some(Mismatch::new("ok", (Some(true.into()), &unstated("true")), Some(got)))
             })
     }
 }
@@ -134,11 +148,7 @@ fn unstated(need: &str) -> String {
 impl std::fmt::Display for Mismatch {
     /// In a sentence, without the place.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Self { member, expected, got } = self;
-        if (&**member, &**expected) == TRIED {
-            return write!(f, "could not be tried: {got}");
-        }
-        write!(f, "expected {member} {expected}, got {got}")
+        f.write_str(&self.message)
     }
 }
 
@@ -255,8 +265,8 @@ mod tests {
         let got = answers(vec![("verdict", "deny".into()), ("reason", "MISROUTE".into())]);
         assert!(got.mismatches(&Expectations::Members(vec![("verdict", "deny".into())])).is_empty());
         let wrong = got.mismatches(&Expectations::Members(vec![("text", "x".into())]));
-        assert_eq!(wrong[0].got, "nothing");
-        assert_eq!(wrong[0].expected, "\"x\"");
+        assert_eq!((&wrong[0].expected, &wrong[0].got), (&Some("x".into()), &None));
+        assert_eq!(wrong[0].to_string(), "expected text \"x\", got nothing");
     }
 
     #[test]
@@ -284,10 +294,10 @@ mod tests {
         ] {
             let wrong = answers(vec![bad]).mismatches(&success);
             assert_eq!(wrong.len(), 1);
-            assert!(wrong[0].expected.contains("the step has no \"expect\""), "{wrong:?}");
+            assert!(wrong[0].message.contains("the step has no \"expect\""), "{wrong:?}");
         }
-        let needs = |list| answers(list).mismatches(&success)[0].expected.clone();
-        assert!(needs(vec![("verdict", "deny".into())]).starts_with("\"allow\""));
+        let denied = answers(vec![("verdict", "deny".into())]).mismatches(&success);
+        assert_eq!((&denied[0].expected, &denied[0].got), (&Some("allow".into()), &Some("deny".into())));
         let merge = vec![("act", "allow".into()), ("verdict", "conflict".into())];
         let merged = answers(merge).mismatches(&Expectations::Success("accepted"));
         assert_eq!(

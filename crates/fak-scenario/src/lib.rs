@@ -28,7 +28,7 @@ pub use self::{
     model::Scenario,
     parse::spell_out,
     perform::{Explaining, Performance},
-    render::{RunReport, Style, counted, printable},
-    report::{Report, StepReport, Summary},
+    render::{ErrorEntry, RunReport, Style, counted, printable},
+    report::{Report, RungReport, StepExplanation, StepReport, Summary},
     words::meant,
 };

@@ -24,7 +24,7 @@ use crate::act::{RawJson, Step};
 ///              "expect": {"verdict": "deny", "reason": "DEFAULT_DENY"}}]}"#;
 /// let report = Scenario::parse(text, Path::new("none.json"), Reach::Folder)?.perform(&Performance::default())?;
 /// assert!(report.held());
-/// assert_eq!(report.steps.first().and_then(|step| step.site.as_deref()), Some("a2achan/no-send"));
+/// assert_eq!(report.steps.first().and_then(|step| step.at.as_deref()), Some("a2achan/no-send"));
 /// # Ok::<(), fak_scenario::ScenarioError>(())
 /// ```
 #[derive(Debug)]

@@ -102,7 +102,7 @@ impl StepReport {
         if let Some(rung) = &self.rung {
             let _ = write!(line, " {}", style.paint(Tone::Faint, &format!("by {rung}")));
         }
-        if let Some(site) = &self.site {
+        if let Some(site) = &self.at {
             let _ = write!(line, " {}", style.paint(Tone::Faint, &format!("at {site}")));
         }
         if let Some(capability) = self.lacks {
@@ -140,13 +140,16 @@ pub fn counted(count: impl fmt::Display, one: &str, many: &str) -> String {
 
 impl fmt::Display for Summary {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { held, failed, unreadable, acts } = *self;
-        let all = held + failed + unreadable;
+        let Self { passed, failed, unreadable, acts } = *self;
+        let all = passed + failed + unreadable;
+        if unreadable > 0 && unreadable == all {
+            return write!(f, "nothing was performed: {unreadable} could not be read");
+        }
         write!(f, "{} ({}): ", counted(all, "scenario", "scenarios"), counted(acts, "act", "acts"))?;
-        if held == all {
+        if passed == all {
             return f.write_str(if all == 1 { "passed" } else { "all passed" });
         }
-        let parts = [(held, "passed"), (failed, "failed"), (unreadable, "could not be read")];
+        let parts = [(passed, "passed"), (failed, "failed"), (unreadable, "could not be read")];
         let parts: Vec<String> = parts
             .iter()
             .filter(|(count, _)| *count > 0)
@@ -163,23 +166,29 @@ pub struct RunReport<'r> {
     #[serde(flatten)]
     summary: Summary,
     scenarios: &'r [Report],
-    errors: Vec<FileError>,
+    errors: Vec<ErrorEntry>,
 }
 
-/// A file that could not be read or begun, for programs.
-#[derive(Debug, Serialize)]
-struct FileError {
+/// One thing that is wrong, for programs: an entry of the `errors` that `--json` writes.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct ErrorEntry {
+    /// The file it is about, if it is about one.
     #[serde(skip_serializing_if = "Option::is_none")]
-    file: Option<String>,
+    pub file: Option<String>,
+    /// The line, counted from 1.
     #[serde(skip_serializing_if = "Option::is_none")]
-    line: Option<usize>,
+    pub line: Option<usize>,
+    /// The column in bytes, counted from 1.
     #[serde(skip_serializing_if = "Option::is_none")]
-    column: Option<usize>,
+    pub column: Option<usize>,
+    /// The step of a scenario, counted from 1.
     #[serde(skip_serializing_if = "Option::is_none")]
-    step: Option<usize>,
+    pub step: Option<usize>,
+    /// The member, as a path.
     #[serde(skip_serializing_if = "Option::is_none")]
-    member: Option<String>,
-    message: String,
+    pub member: Option<String>,
+    /// What is wrong, as it is said to people.
+    pub message: String,
 }
 
 impl<'r> RunReport<'r> {
@@ -190,7 +199,7 @@ impl<'r> RunReport<'r> {
             schema: "fak.run-report.v1",
             summary,
             scenarios,
-            errors: errors.iter().flat_map(ScenarioError::each).map(FileError::of).collect(),
+            errors: errors.iter().flat_map(ScenarioError::entries).collect(),
         }
     }
 
@@ -202,7 +211,14 @@ impl<'r> RunReport<'r> {
     }
 }
 
-impl FileError {
+impl ScenarioError {
+    /// Each thing that is wrong, for programs.
+    pub fn entries(&self) -> impl Iterator<Item = ErrorEntry> {
+        self.each().map(ErrorEntry::of)
+    }
+}
+
+impl ErrorEntry {
     fn of(error: &ScenarioError) -> Self {
         let place = error.place();
         let policy = match error {
@@ -214,7 +230,11 @@ impl FileError {
             line: place.map(|place| place.line).or(policy.map(|place| place.line)),
             column: place.map(|place| place.column).or(policy.map(|place| place.column)),
             step: place.and_then(|place| place.step.as_ref()).map(|(number, _)| *number),
-            member: place.map(|place| place.member.clone()).filter(|member| !member.is_empty()),
+            member: match error {
+                ScenarioError::Policy(error) => Some(error.key().to_owned()),
+                _ => place.map(|place| place.member.clone()),
+            }
+            .filter(|member| !member.is_empty()),
             message: error.to_string(),
         }
     }
@@ -222,6 +242,8 @@ impl FileError {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use expect_test::expect;
 
     use super::*;
@@ -241,16 +263,18 @@ mod tests {
                     verdict: "deny".into(),
                     reason: Some("TRUST_VIOLATION".into()),
                     rung: Some("a2achan/gate".into()),
-                    site: Some("a2achan/private".into()),
+                    at: Some("a2achan/private".into()),
                     lacks: None,
+                    answers: BTreeMap::from([("retry_after", 3.into())]),
                     note: None,
                     explanation: None,
                     hint: Some("is one of them misspelt?".into()),
                     follows: None,
                     mismatches: vec![Mismatch {
                         member: "verdict".into(),
-                        expected: "\"allow\"".into(),
-                        got: "\"deny\"".into(),
+                        expected: Some("allow".into()),
+                        got: Some("deny".into()),
+                        message: "expected verdict \"allow\", got \"deny\"".into(),
                     }],
                 },
                 StepReport {
@@ -262,8 +286,9 @@ mod tests {
                     verdict: "done".into(),
                     reason: None,
                     rung: None,
-                    site: None,
+                    at: None,
                     lacks: None,
+                    answers: BTreeMap::new(),
                     note: None,
                     explanation: None,
                     hint: None,
@@ -311,7 +336,9 @@ mod tests {
         let json = RunReport::new(summary, &reports, &[]).to_json();
         let json: serde_json::Value = serde_json::from_str(&json).unwrap();
         assert_eq!(json["failed"], 1);
-        assert_eq!(json["scenarios"][0]["steps"][0]["mismatches"][0]["got"], "\"deny\"");
+        let step = &json["scenarios"][0]["steps"][0];
+        assert_eq!(step["mismatches"][0]["got"], "deny");
+        assert_eq!((&step["at"], &step["answers"]["retry_after"]), (&"a2achan/private".into(), &3.into()));
         assert_eq!(summary.to_string(), "1 scenario (2 acts): failed");
         assert_eq!(summary.exit_status(), 1);
     }

@@ -1,6 +1,10 @@
 //! What came of a run: a line per act and every expectation that did not hold, as data. `render` makes text of it.
 
+use std::{collections::BTreeMap, fmt};
+
+use fak_abi::{Explanation, Reason, RungOpinion};
 use serde::Serialize;
+use serde_json::Value;
 
 use crate::expect::Mismatch;
 
@@ -40,16 +44,19 @@ pub struct StepReport {
     pub rung: Option<String>,
     /// The check that refused, for `fak explain`.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub site: Option<String>,
+    pub at: Option<String>,
     /// The capability that was missing, if that is why it was refused.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lacks: Option<&'static str>,
-    /// What else there is to say of it, such as the text received.
+    /// What else it answered, by the name under which `expect` asks for it: a revision, a fence, the text received.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub answers: BTreeMap<&'static str, Value>,
+    /// What its line says at the end, for people.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
     /// Every rung's opinion before it was performed, if that was asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub explanation: Option<String>,
+    pub explanation: Option<StepExplanation>,
     /// What whoever wrote the scenario should look at, if it was explained or answered otherwise than expected.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
@@ -61,11 +68,86 @@ pub struct StepReport {
     pub follows: Option<usize>,
 }
 
+/// What would be answered to an act, and why (§3.5).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct StepExplanation {
+    /// The verdict.
+    pub verdict: &'static str,
+    /// Its reason, if it is a refusal.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<&'static str>,
+    /// The rung that decides.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rung: Option<String>,
+    /// The check that refuses.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub at: Option<String>,
+    /// What that check refuses.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub refuses: Option<&'static str>,
+    /// The clause it enforces.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub clause: Option<&'static str>,
+    /// What to do next.
+    pub next: String,
+    /// Every rung's opinion, in order; a layer that refuses after them comes last.
+    pub rungs: Vec<RungReport>,
+    /// The same for people.
+    #[serde(skip)]
+    pub(crate) text: String,
+}
+
+/// One rung's opinion of an act, as `expect` has it under `rungs`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct RungReport {
+    /// The rung.
+    pub by: &'static str,
+    /// What it argues for.
+    pub verdict: &'static str,
+    /// Its reason, if it denies.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<&'static str>,
+    /// The check that refuses, if it denies.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub at: Option<String>,
+}
+
+impl StepExplanation {
+    /// Of what the kernel and its layers say.
+    pub(crate) fn of(explanation: &Explanation) -> Self {
+        let Explanation { rungs, verdict, site, next } = explanation;
+        let rung = |rung: &RungOpinion| RungReport {
+            by: rung.by,
+            verdict: rung.verdict.name(),
+            reason: rung.reason.map(Reason::name),
+            at: rung.site.filter(|_| rung.reason.is_some()).map(|site| site.to_string()),
+        };
+        Self {
+            verdict: verdict.kind().name(),
+            reason: verdict.reason().map(Reason::name),
+            rung: Some(verdict.by().to_owned()).filter(|by| !by.is_empty()),
+            at: verdict.refusal().map(|refusal| refusal.site.to_string()),
+            refuses: site.map(|site| site.refuses),
+            clause: site.map(|site| site.clause),
+            next: next.clone(),
+            rungs: rungs.iter().map(rung).collect(),
+            text: explanation.to_string(),
+        }
+    }
+}
+
+impl fmt::Display for StepExplanation {
+    /// Several lines: the verdict, each rung, the check, and what to do next.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
 /// The sum of a run over many files.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Summary {
     /// Scenarios whose every expectation held.
-    pub held: usize,
+    pub passed: usize,
     /// Scenarios with one that did not.
     pub failed: usize,
     /// Files that could not be read.
@@ -93,7 +175,7 @@ impl Summary {
     pub fn add(&mut self, report: &Report) {
         self.acts += report.steps.len();
         if report.held() {
-            self.held += 1;
+            self.passed += 1;
         } else {
             self.failed += 1;
         }

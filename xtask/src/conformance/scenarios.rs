@@ -12,6 +12,7 @@ use crate::{
     error::TaskError,
     repo::Repo,
     report::Report,
+    schemas::Schemas,
 };
 
 /// Where the scenarios are.
@@ -37,6 +38,7 @@ pub(super) fn perform(
     if fak.is_none() {
         report.missing("the `fak` program");
     }
+    let schemas = Schemas::load(repo, "schemas", report)?;
     let mut performed = Vec::new();
     for folder in FOLDERS {
         let files = scenario_files(repo, folder)?;
@@ -47,7 +49,7 @@ pub(super) fn perform(
         for (path, scenario) in &files {
             let file = repo.show(path);
             let by_program = match fak {
-                Some(fak) => by_program(repo, fak, &file)?,
+                Some(fak) => by_program(repo, fak, &file, &schemas, report)?,
                 None => Answer { held: false, steps: None, said: "there is no `fak` program".to_owned() },
             };
             let by_library = by_library(path);
@@ -90,15 +92,27 @@ struct Answer {
 }
 
 /// Performs a scenario as a user does.
-fn by_program(repo: &Repo, fak: &Program, file: &str) -> Result<Answer, TaskError> {
+fn by_program(
+    repo: &Repo,
+    fak: &Program,
+    file: &str,
+    schemas: &Schemas,
+    report: &mut Report,
+) -> Result<Answer, TaskError> {
     let arguments = ["run", "--json", file].map(str::to_owned);
     let output = cargo::output(&fak.path, &arguments, repo.root())?;
     let said = String::from_utf8_lossy(&output.stderr);
     let said: Vec<&str> = said.lines().take(4).collect();
-    let report: Option<Value> = serde_json::from_slice(&output.stdout).ok();
+    let answer: Option<Value> = serde_json::from_slice(&output.stdout).ok();
+    if let Some((answer, schema)) = answer.as_ref().and_then(|answer| Some((answer, schemas.of(answer)?))) {
+        for fault in schema.faults(answer) {
+            let place = format!("{file}: its report, at \"{}\"", fault.path);
+            report.finding(place, fault.message, format!("make it valid: {}", schema.file));
+        }
+    }
     Ok(Answer {
         held: output.status.success(),
-        steps: report.as_ref().and_then(steps),
+        steps: answer.as_ref().and_then(steps),
         said: format!("{}: {}", output.status, said.join(" / ")),
     })
 }
@@ -114,12 +128,8 @@ fn by_library(path: &Path) -> Answer {
     let mut summary = Summary::default();
     summary.add(&report);
     let mismatch = report.steps.iter().find_map(|step| Some((step, step.mismatches.first()?)));
-    let said = mismatch.map_or_else(String::new, |(step, mismatch)| {
-        format!(
-            "step {}: expected {} to be {}, got {}",
-            step.number, mismatch.member, mismatch.expected, mismatch.got
-        )
-    });
+    let said =
+        mismatch.map_or_else(String::new, |(step, mismatch)| format!("step {}: {mismatch}", step.number));
     let held = report.held();
     let text = RunReport::new(summary, &[report], &[]).to_json();
     Answer { held, steps: serde_json::from_str(&text).ok().as_ref().and_then(steps), said }

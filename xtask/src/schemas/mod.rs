@@ -19,6 +19,7 @@ const EXPECTED: &[&str] = &[
     "fak.a2a.worker-status.v1",
     "fak.audit.v1",
     "fak.policy.v1",
+    "fak.run-report.v1",
     "fak.scenario.v1",
     "fak.shared-artifact-ref.v1",
     "fak.shared-event.v1",

@@ -18,6 +18,8 @@ struct Inner {
     key: String,
     problem: PolicyProblem,
     excerpt: Excerpt,
+    /// What else is wrong; none of these has more.
+    more: Vec<PolicyError>,
 }
 
 /// What is wrong with a policy (§3.7).
@@ -39,7 +41,7 @@ pub enum PolicyProblem {
     #[error("missing key {0:?}{needed}", needed = needed(.0))]
     MissingKey(&'static str),
     /// A word that is not in its vocabulary.
-    #[error("unknown {what} {given:?}, expected one of {expected}{}", meant(.nearest))]
+    #[error("unknown {what} {given:?}{}", nearest.map_or_else(|| format!(", expected one of {expected}"), |_| meant(.nearest)))]
     UnknownWord {
         /// Which vocabulary.
         what: &'static str,
@@ -116,7 +118,29 @@ impl PolicyError {
         let start = (0..=span.start.min(text.len())).rev().find(|at| text.is_char_boundary(*at));
         let place = Place::of(text.as_bytes(), start.unwrap_or_default());
         let excerpt = Excerpt::of(text, &span, place);
-        Self(Box::new(Inner { file: file.to_owned(), place, key: key.into(), problem, excerpt }))
+        Self(Box::new(Inner {
+            file: file.to_owned(),
+            place,
+            key: key.into(),
+            problem,
+            excerpt,
+            more: Vec::new(),
+        }))
+    }
+
+    /// Of everything that is wrong, in the order of the text; nothing if nothing is.
+    pub(super) fn of_all(mut faults: Vec<Self>) -> Option<Self> {
+        faults.sort_by_key(|fault| fault.place().offset);
+        let mut faults = faults.into_iter();
+        let mut first = faults.next()?;
+        first.0.more = faults.collect();
+        Some(first)
+    }
+
+    /// Each thing that is wrong: the first, which the others of these methods speak of, and what else is.
+    pub fn each(&self) -> impl Iterator<Item = Self> {
+        let first = Self(Box::new(Inner { more: Vec::new(), ..(*self.0).clone() }));
+        std::iter::once(first).chain(self.0.more.clone())
     }
 
     /// The file, as the host named it.
@@ -146,7 +170,7 @@ impl PolicyError {
 
 impl fmt::Display for PolicyError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Inner { file, place, key, problem, excerpt } = &*self.0;
+        let Inner { file, place, key, problem, excerpt, more } = &*self.0;
         let Excerpt { line, lead, width } = excerpt;
         write!(f, "{file}:{}:{}: ", place.line, place.column)?;
         if !key.is_empty() {
@@ -155,7 +179,8 @@ impl fmt::Display for PolicyError {
         let number = place.line.to_string();
         let margin = " ".repeat(number.len());
         write!(f, "{problem}\n {number} | {line}\n {margin} | ")?;
-        write!(f, "{}{}", " ".repeat(*lead), "^".repeat(*width))
+        write!(f, "{}{}", " ".repeat(*lead), "^".repeat(*width))?;
+        more.iter().try_for_each(|other| write!(f, "\n{other}"))
     }
 }
 

@@ -1,5 +1,6 @@
 //! From the tree of a text to rules. Keys are closed; whatever is wrong is placed.
 
+use std::cell::RefCell;
 use std::ops::Range;
 
 use fak_abi::json::{self, nearest};
@@ -14,6 +15,8 @@ use super::source::{self, Entry, Kind, Node};
 const MAX_RULES: usize = 16_384;
 /// How long a glob may be, in bytes.
 const MAX_GLOB: usize = 1024;
+/// How many things that are wrong with a text are told at once.
+const MAX_TOLD: usize = 20;
 
 impl Policy {
     /// Reads a policy from TOML (§3.7). `file` names the text in errors and is not opened.
@@ -29,7 +32,7 @@ impl Policy {
     /// ```
     ///
     /// # Errors
-    /// [`PolicyError`] for text that is not TOML, an unknown key or word, a missing key.
+    /// [`PolicyError`] for text that is not TOML, an unknown key or word, a missing key; all that is wrong, at most 20 things.
     pub fn from_toml(file: &str, text: &str) -> Result<Self, PolicyError> {
         Reader::new(file, text).policy(&source::toml(file, text)?)
     }
@@ -57,6 +60,8 @@ struct Reader<'a> {
     text: &'a str,
     /// Where each line ends.
     lines: Vec<usize>,
+    /// What is wrong so far, in the order it was found.
+    faults: RefCell<Vec<PolicyError>>,
 }
 
 /// The keys of one table, by name.
@@ -66,6 +71,8 @@ struct Table<'r, 'n> {
     path: String,
     span: Range<usize>,
     entries: &'n [Entry<'n>],
+    /// Whether it has a key that it may not have: what it lacks is then most likely that one, misspelt.
+    misspelt: bool,
 }
 
 const TOP: &[&str] = &["version", "allow", "deny", "quarantine", "grant"];
@@ -77,7 +84,18 @@ const GRANT: &[&str] = &["capability", WHO[0], WHO[1], WHO[2]];
 impl<'a> Reader<'a> {
     fn new(file: &'a str, text: &'a str) -> Self {
         let lines = text.match_indices('\n').map(|(at, _)| at).collect();
-        Self { file, text, lines }
+        Self { file, text, lines, faults: RefCell::default() }
+    }
+
+    /// What was read; or nothing, and why is kept.
+    fn keep<T>(&self, read: Result<T, PolicyError>) -> Option<T> {
+        read.map_err(|error| {
+            let mut faults = self.faults.borrow_mut();
+            if faults.len() < MAX_TOLD {
+                faults.push(error);
+            }
+        })
+        .ok()
     }
 
     fn error(&self, span: &Range<usize>, key: impl Into<String>, problem: PolicyProblem) -> PolicyError {
@@ -86,19 +104,21 @@ impl<'a> Reader<'a> {
 
     fn policy(&self, root: &Node<'_>) -> Result<Policy, PolicyError> {
         let top = self.table(root, String::new(), TOP)?;
-        let version = top.required("version")?;
-        if !matches!(version.kind, Kind::Whole(1)) {
-            return Err(self.error(&version.span, "version", PolicyProblem::Invalid("the integer 1")));
+        if let Some(version) = top.required("version").filter(|node| !matches!(node.kind, Kind::Whole(1))) {
+            let problem = PolicyProblem::Invalid("the integer 1");
+            self.keep::<()>(Err(self.error(&version.span, "version", problem)));
         }
         let mut policy = Policy { file: self.file.to_owned(), ..Policy::default() };
         for (kind, keys) in [("allow", RULE), ("deny", DENY), ("quarantine", RULE)] {
-            for table in self.tables(&top, kind, keys)? {
-                let index = table.index;
-                policy.rules.push(rule(&table.table, kind, index)?);
+            for Numbered { index, table } in self.tables(&top, kind, keys) {
+                policy.rules.extend(rule(&table, kind, index));
             }
         }
-        for table in self.tables(&top, "grant", GRANT)? {
-            policy.grants.push(grant(&table.table)?);
+        for Numbered { table, .. } in self.tables(&top, "grant", GRANT) {
+            policy.grants.extend(grant(&table));
+        }
+        if let Some(error) = PolicyError::of_all(self.faults.take()) {
+            return Err(error);
         }
         if policy.len() > MAX_RULES {
             return Err(self.error(&(0..0), "", PolicyProblem::TooMany(MAX_RULES)));
@@ -116,17 +136,16 @@ impl<'a> Reader<'a> {
             let problem = PolicyProblem::WrongType { expected: "a table", found: node.kind.name() };
             return Err(self.error(&node.span, path, problem));
         };
-        let table = Table { reader: self, path, span: node.span.clone(), entries };
-        match entries.iter().find(|entry| !known.contains(&&*entry.name)) {
-            None => Ok(table),
-            Some(entry) => {
-                let name = entry.name.chars().take(64).collect::<String>();
-                let near = nearest(&entry.name, known.iter().copied());
-                let nearest = known.iter().copied().find(|key| Some(*key) == near);
-                let key = table.key(&name);
-                Err(self.error(&entry.span, key, PolicyProblem::UnknownKey { name, nearest }))
-            }
+        let mut table = Table { reader: self, path, span: node.span.clone(), entries, misspelt: false };
+        for entry in entries.iter().filter(|entry| !known.contains(&&*entry.name)) {
+            let name = entry.name.chars().take(64).collect::<String>();
+            let near = nearest(&entry.name, known.iter().copied());
+            let nearest = known.iter().copied().find(|key| Some(*key) == near);
+            let key = table.key(&name);
+            self.keep::<()>(Err(self.error(&entry.span, key, PolicyProblem::UnknownKey { name, nearest })));
+            table.misspelt = true;
         }
+        Ok(table)
     }
 
     fn tables<'n>(
@@ -134,18 +153,19 @@ impl<'a> Reader<'a> {
         top: &Table<'_, 'n>,
         kind: &'static str,
         known: &'static [&'static str],
-    ) -> Result<Vec<Numbered<'_, 'n>>, PolicyError> {
-        let Some(node) = top.optional(kind) else { return Ok(Vec::new()) };
+    ) -> Vec<Numbered<'_, 'n>> {
+        let Some(node) = top.optional(kind) else { return Vec::new() };
         let Kind::List(nodes) = &node.kind else {
             let problem =
                 PolicyProblem::WrongType { expected: "an array of tables", found: node.kind.name() };
-            return Err(self.error(&node.span, kind, problem));
+            self.keep::<()>(Err(self.error(&node.span, kind, problem)));
+            return Vec::new();
         };
         (0_u32..)
             .zip(nodes)
-            .map(|(index, node)| {
-                let table = self.table(node, format!("{kind}[{}]", index + 1), known)?;
-                Ok(Numbered { index, table })
+            .filter_map(|(index, node)| {
+                let table = self.keep(self.table(node, format!("{kind}[{}]", index + 1), known))?;
+                Some(Numbered { index, table })
             })
             .collect()
     }
@@ -156,35 +176,49 @@ struct Numbered<'r, 'n> {
     table: Table<'r, 'n>,
 }
 
-fn rule(table: &Table<'_, '_>, kind: &'static str, index: u32) -> Result<Rule, PolicyError> {
+/// A rule; nothing if something of it is wrong, which then is kept.
+fn rule(table: &Table<'_, '_>, kind: &'static str, index: u32) -> Option<Rule> {
+    let reader = table.reader;
+    let tool = table.required("tool").and_then(|node| reader.keep(table.glob(node, "tool")));
+    let who = table.who();
+    let address = reader.keep(table.optional_glob("address"));
+    let taint = reader.keep(table.word("taint", "taint", Taint::ALL, Taint::name));
+    let scope = reader.keep(table.word("scope", "scope", ShareScope::ALL, ShareScope::name));
+    let max_bytes = reader.keep(table.number("max_bytes"));
     let effect = match kind {
         "allow" => Effect::Allow,
         "quarantine" => Effect::Quarantine,
-        _ => Effect::Deny(
-            table.word("reason", "reason", Reason::ALL, Reason::name)?.unwrap_or(Reason::PolicyBlock),
-        ),
+        _ => {
+            let reason = reader.keep(table.word("reason", "reason", Reason::ALL, Reason::name))?;
+            Effect::Deny(reason.unwrap_or(Reason::PolicyBlock))
+        }
     };
-    Ok(Rule {
+    Some(Rule {
         effect,
         index,
         line: table.line(),
-        tool: Glob::new(table.glob(table.required("tool")?, "tool")?),
-        who: table.who()?,
-        address: table.optional_glob("address")?.map(AddressGlob::new),
-        taint: table.word("taint", "taint", Taint::ALL, Taint::name)?,
-        scope: table.word("scope", "scope", ShareScope::ALL, ShareScope::name)?,
-        max_bytes: table.number("max_bytes")?,
+        tool: Glob::new(tool?),
+        who: who?,
+        address: address?.map(AddressGlob::new),
+        taint: taint?,
+        scope: scope?,
+        max_bytes: max_bytes?,
     })
 }
 
-fn grant(table: &Table<'_, '_>) -> Result<Grant, PolicyError> {
-    let node = table.required("capability")?;
+fn grant(table: &Table<'_, '_>) -> Option<Grant> {
+    let capability = table.required("capability").and_then(|node| table.reader.keep(capability(table, node)));
+    let who = table.who();
+    Some(Grant { line: table.line(), capability: capability?, who: who? })
+}
+
+fn capability<'n>(table: &Table<'_, 'n>, node: &'n Node<'n>) -> Result<Glob, PolicyError> {
     let text = table.glob(node, "capability")?;
     let capability = Glob::new(text);
     if !Capability::ALL.iter().any(|cap| capability.matches(cap.name())) {
         return Err(table.unknown(node, "capability", "capability", text, Capability::ALL, Capability::name));
     }
-    Ok(Grant { line: table.line(), capability, who: table.who()? })
+    Ok(capability)
 }
 
 impl<'n> Table<'_, 'n> {
@@ -205,8 +239,13 @@ impl<'n> Table<'_, 'n> {
         self.entries.iter().find(|entry| entry.name == name).map(|entry| &entry.value)
     }
 
-    fn required(&self, name: &'static str) -> Result<&'n Node<'n>, PolicyError> {
-        self.optional(name).ok_or_else(|| self.error(&self.span, name, PolicyProblem::MissingKey(name)))
+    /// The value of a key that must be there; nothing if it is not, which then is kept.
+    fn required(&self, name: &'static str) -> Option<&'n Node<'n>> {
+        let node = self.optional(name);
+        if node.is_none() && !self.misspelt {
+            self.reader.keep::<()>(Err(self.error(&self.span, name, PolicyProblem::MissingKey(name))));
+        }
+        node
     }
 
     fn text(&self, node: &'n Node<'n>, name: &str) -> Result<&'n str, PolicyError> {
@@ -233,9 +272,10 @@ impl<'n> Table<'_, 'n> {
         self.optional(name).map(|node| self.glob(node, name)).transpose()
     }
 
-    fn who(&self) -> Result<Who, PolicyError> {
-        let [agent, fleet, tenant] = WHO.map(|name| self.optional_glob(name).map(|text| text.map(Glob::new)));
-        Ok(Who { agent: agent?, fleet: fleet?, tenant: tenant? })
+    fn who(&self) -> Option<Who> {
+        let [agent, fleet, tenant] =
+            WHO.map(|name| self.reader.keep(self.optional_glob(name)).map(|text| text.map(Glob::new)));
+        Some(Who { agent: agent?, fleet: fleet?, tenant: tenant? })
     }
 
     fn number(&self, name: &str) -> Result<Option<u64>, PolicyError> {

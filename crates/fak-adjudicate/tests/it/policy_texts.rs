@@ -20,9 +20,7 @@ fn errors_say_where_what_and_what_was_meant() {
         ),
         (
             "version = 1\n[[deny]]\ntool = \"é\"\nreason = \"POLICY_BLOK\"\n",
-            "p:4:10: deny[1].reason: unknown reason \"POLICY_BLOK\", expected one of \
-             DEFAULT_DENY, POLICY_BLOCK, SELF_MODIFY, LEASE_HELD, TRUST_VIOLATION, MALFORMED, MISROUTE, RATE_LIMITED, \
-             SECRET_EXFIL, UNWITNESSED, OVERSIZE, UNKNOWN_TOOL, did you mean \"POLICY_BLOCK\"?\n 4 | reason = \"POLICY_BLOK\"\n   |          ^^^^^^^^^^^^^",
+            "p:4:10: deny[1].reason: unknown reason \"POLICY_BLOK\", did you mean \"POLICY_BLOCK\"?\n 4 | reason = \"POLICY_BLOK\"\n   |          ^^^^^^^^^^^^^",
         ),
         (
             "version = 1\n[[allow]]\ntool = \"x\"\nreason = \"POLICY_BLOCK\"\n",
@@ -30,8 +28,7 @@ fn errors_say_where_what_and_what_was_meant() {
         ),
         (
             "version = 1\n[[allow]]\ntool = \"x\"\ntaint = \"Tainted\"\n",
-            "p:4:9: allow[1].taint: unknown taint \"Tainted\", expected one of trusted, \
-             tainted, quarantined, did you mean \"tainted\"?\n 4 | taint = \"Tainted\"\n   |         ^^^^^^^^^",
+            "p:4:9: allow[1].taint: unknown taint \"Tainted\", did you mean \"tainted\"?\n 4 | taint = \"Tainted\"\n   |         ^^^^^^^^^",
         ),
         (
             "version = 1\n[[allow]]\ntool = 3\n",
@@ -52,9 +49,7 @@ fn errors_say_where_what_and_what_was_meant() {
         ),
         (
             "version = 1\n[[grant]]\ncapability = \"a2a.sned\"\n",
-            "p:3:14: grant[1].capability: unknown capability \"a2a.sned\", expected one of \
-             a2a.send, a2a.recv, ref.widen, ref.trust, pool.write, pool.read, sharedtask.write, sharedtask.approve, \
-             sharedtask.read, space.write, space.read, comm.collective, lane.lease, forensics.read, did you mean \"a2a.send\"?\n \
+            "p:3:14: grant[1].capability: unknown capability \"a2a.sned\", did you mean \"a2a.send\"?\n \
              3 | capability = \"a2a.sned\"\n   |              ^^^^^^^^^^",
         ),
     ];
@@ -66,6 +61,28 @@ fn errors_say_where_what_and_what_was_meant() {
     assert_eq!((syntax.place().line, syntax.key(), syntax.file()), (2, "", "p"));
     let twice = Policy::from_toml("p", "version = 1\nversion = 1\n").unwrap_err();
     assert!(matches!(twice.problem(), PolicyProblem::Syntax(_)), "{twice}");
+}
+
+/// None hides another; what is misspelt is not missing as well.
+#[test]
+fn everything_that_is_wrong_is_said() {
+    let text = "version = 2\n[[alow]]\n[[deny]]\ntol = \"x\"\nagent = 3\ntaint = \"odd\"\n[[grant]]\ncapability = \"\"\n";
+    let error = Policy::from_toml("p", text).unwrap_err();
+    let keys: Vec<_> = error.each().map(|one| (one.place().line, one.key().to_owned())).collect();
+    let expected = [
+        (1, "version"),
+        (2, "alow"),
+        (4, "deny[1].tol"),
+        (5, "deny[1].agent"),
+        (6, "deny[1].taint"),
+        (8, "grant[1].capability"),
+    ];
+    assert_eq!(keys, expected.map(|(line, key)| (line, key.to_owned())));
+    assert_eq!(error.to_string().matches("p:").count(), 6);
+    assert!(error.each().all(|one| one.to_string().matches("p:").count() == 1));
+    // A bound on what is told, not on what is read.
+    let many = format!("version = 1\n{}", "[[deny]]\ntool = 1\n".repeat(30));
+    assert_eq!(Policy::from_toml("p", &many).unwrap_err().each().count(), 20);
 }
 
 #[test]

@@ -3,8 +3,44 @@
 pub(super) const EXITS: &str = "\
 Exit status:
   0  everything held
-  1  an expectation did not hold, or something was refused
-  2  an argument or a file could not be read; the message says where and what was expected";
+  1  an expectation did not hold, or something was refused, was found or does not verify
+  2  an argument or a file could not be read or written; the message says what was expected";
+
+pub(super) const POLICY: &str = "\
+Example:
+  fak policy lint policy.toml
+
+Exit status: 0 nothing is found and every expectation held, 1 something is or one did not, 2 a file cannot be read.";
+
+pub(super) const LANES: &str = "\
+Example:
+  fak lanes check lanes.toml --lane docs --lane code
+
+Exit status: 0 nothing is found and they may run together, 1 something is or they may not, 2 the table cannot be read.";
+
+pub(super) const TOPO: &str = "\
+Example:
+  fak topo render wave.json --format mermaid
+
+Exit status: 0, or 2 if the topology cannot be read or declared.";
+
+pub(super) const AUDIT: &str = "\
+Example:
+  fak audit verify run.jsonl
+
+Exit status: 0 it verifies, 1 it does not, 2 it cannot be read.";
+
+pub(super) const TASK: &str = "\
+Example:
+  fak task view task.journal.json --as runner --fleet f1
+
+Exit status: 0, 1 if it is refused or in conflict, 2 if a file cannot be read.";
+
+pub(super) const JOURNAL: &str = "\
+Example:
+  fak journal verify journal.json
+
+Exit status: 0 it verifies, 1 it does not, 2 it cannot be read.";
 
 pub(super) const POLICY_LINT: &str = "\
 A policy, which allows nothing that its rules do not:
@@ -62,6 +98,8 @@ pub(super) const TASK_LOG: &str = "\
 Example:
   fak task log task.journal.json --as runner --fleet f1
 
+The number of an event is that of the revision it made.
+
 Exit status: 0, 1 if the reader is refused, 2 if the journal cannot be read.";
 
 pub(super) const JOURNAL_LOAD: &str = "\
@@ -74,6 +112,8 @@ pub(super) const AUDIT_VERIFY: &str = "\
 Examples:
   fak audit verify run.jsonl --write-checkpoint run.check
   fak audit verify run.jsonl --checkpoint run.check     also shows a tail that was cut off
+  fak audit verify run.jsonl --checkpoint 12:sha256:…   the same, as verify printed it
+  zcat run.jsonl.gz | fak audit verify -                from standard input
 
 Exit status: 0 it verifies, 1 it does not, 2 it cannot be read.";
 
@@ -96,6 +136,8 @@ pub(super) const JOURNAL_SHOW: &str = "\
 Example:
   fak journal show journal.json
 
+Entries are numbered from 0, as verify names them: entry 0 made revision 1.
+
 Exit status: 0, or 2 if it cannot be read.";
 
 pub(super) const LANES_LINT: &str = "\
@@ -110,7 +152,7 @@ A lane table:
 Example:
   fak lanes lint lanes.toml
 
-Exit status: 0 whatever is found, 2 if the table cannot be read.";
+Exit status: 0 nothing is found, 1 something is, 2 the table cannot be read.";
 
 pub(super) const LANES_CHECK: &str = "\
 Example:
@@ -119,7 +161,8 @@ Example:
 Exit status: 0 they may run together, 1 they may not, 2 the table cannot be read or has no such lane.";
 
 pub(super) const TOPO_RENDER: &str = "\
-The file is JSON: {\"name\": …, \"edges\": [[from, to], …], \"members\": […]}, where members are optional.
+The file is JSON: {\"name\": …, \"edges\": [[from, to], …], \"members\": […]}, where members are optional;
+or a scenario with a topology.
 
 Example:
   fak topo render wave.json --format mermaid
@@ -153,9 +196,12 @@ Examples:
   fak explain mine.json --policy p.toml  the same of all its steps, under another policy
   fak explain                            the twelve reasons
   fak explain --checks                   every check there is
+  fak explain --acts                     every act of scenarios
 
 Exit status: 0, or 2 if nothing of that name is known, or the scenario cannot be read.";
 
 pub(super) const COMPLETIONS: &str = "\
 Example:
-  fak completions bash > ~/.local/share/bash-completion/completions/fak";
+  fak completions bash > ~/.local/share/bash-completion/completions/fak
+
+Exit status: 0, or 2 if there is no such shell.";

@@ -101,7 +101,7 @@ fn ten_errors() {
         &scratch,
         &["rnu"],
         &expect![[r#"
-            error: unrecognized subcommand 'rnu'
+            fak: unrecognized subcommand 'rnu'
 
               tip: a similar subcommand exists: 'run'
 
@@ -114,14 +114,14 @@ fn ten_errors() {
         &scratch,
         &["run", "boddy.json", "--alow-outside"],
         &expect![[r#"
-        error: unexpected argument '--alow-outside' found
+            fak: unexpected argument '--alow-outside' found
 
-          tip: a similar argument exists: '--allow-outside'
+              tip: a similar argument exists: '--allow-outside'
 
-        Usage: fak run --allow-outside <FILE|DIR>...
+            Usage: fak run --allow-outside <FILE|DIR>...
 
-        For more information, try '--help'.
-    "#]],
+            For more information, try '--help'.
+        "#]],
     );
 }
 
@@ -139,7 +139,7 @@ fn what_a_newcomer_mistakes_is_answered() {
         &scratch,
         &["topo", "render", "wave.json"],
         &expect![[r#"
-            fak: wave.json: missing member "edges"; this is a scenario: put its "topology" into a file of its own
+            fak: wave.json: this is a scenario without a "topology"
         "#]],
     );
     check(
@@ -217,8 +217,8 @@ fn what_an_option_is_and_takes_is_said() {
     ] {
         let ran = scratch.fak(args);
         assert_eq!((ran.status, ran.out.as_str()), (2, ""), "{args:?}");
-        let told = ran.err.lines().filter(|line| line.starts_with("error: ") || line.contains("tip: "));
-        said.extend(told.map(|line| format!("{}\n", line.trim_start_matches("error: "))));
+        let told = ran.err.lines().filter(|line| line.starts_with("fak: ") || line.contains("tip: "));
+        said.extend(told.map(|line| format!("{}\n", line.trim_start_matches("fak: "))));
     }
     expect![[r#"
         unexpected argument '--step' found
@@ -228,7 +228,7 @@ fn what_an_option_is_and_takes_is_said() {
         unexpected argument '1' found
           tip: one step of a scenario is --step 1
         unexpected argument '-s' found
-          tip: the options of `fak explain`: --checks, --step, --policy, --allow-outside, --json
+          tip: the options of `fak explain`: --checks, --acts, --step, --policy, --allow-outside, --json
         invalid value 'one' for '--base <REVISION>': expected "current", or the number of a revision: 0 for the record as it was made
         invalid value '12' for '--checkpoint <REVISION:HEAD>': expected REVISION:HEAD, such as 12:sha256:…, as verify prints it
         invalid value 'yesterday' for '--since <TIME>': not a time: expected RFC 3339 between 1970 and 9999, such as 2026-01-01T00:00:00Z
@@ -269,5 +269,57 @@ fn no_pipe_keeps_a_verb_waiting() {
         let writer = std::thread::spawn(move || std::fs::write(pipe, "nonsense").unwrap());
         assert_ne!(scratch.fak(args).status, 0, "{args:?}");
         writer.join().unwrap();
+    }
+}
+
+/// §8: what is wrong is `errors` to a program, whatever verb it was, on standard output alone.
+#[test]
+fn every_failure_is_json_for_programs() {
+    let scratch = Scratch::new("json-errors");
+    scratch
+        .write("topo.json", "{\"name\": \"t\", \"edges\": [[\"a\", \"b\"], [\"b\", \"a\"]]}")
+        .write("lanes.toml", "[lanes]\nconcurrent = [\"docs\"]\n")
+        .write("bad.toml", "version = 1\n[[alow]]\ntool = \"*\"\n")
+        .write("record.json", RECORD)
+        .write("there.json", "");
+    for args in [
+        &["run", "nosuch.json"][..],
+        &["explain", "NOPE"],
+        &["explain", "topo.json"],
+        &["audit", "verify", "nosuch"],
+        &["audit", "show", "nosuch"],
+        &["policy", "lint", "bad.toml"],
+        &["policy", "test", "nosuch.toml", "s.json"],
+        &["lanes", "lint", "nosuch.toml"],
+        &["lanes", "check", "lanes.toml", "--lane", "dosc"],
+        &["topo", "render", "topo.json"],
+        &["task", "new", "record.json", "--journal", "there.json"],
+        &["task", "view", "nosuch", "--as", "x"],
+        &["journal", "verify", "nosuch"],
+        &["journal", "load", "nosuch"],
+        &["journal", "show", "there.json"],
+        &["rnu"],
+        &["run"],
+        &["topo"],
+        &["run", "--loud"],
+        &["audit", "show", "x", "--verdict", "denied"],
+        &["explain", "MISROUTE", "--step", "1"],
+    ] {
+        let ran = scratch.fak(&[args, &["--json"]].concat());
+        assert_eq!((ran.status, ran.err.as_str()), (2, ""), "{args:?}");
+        let json: serde_json::Value = serde_json::from_str(&ran.out).unwrap();
+        let message = json["errors"][0]["message"].as_str().unwrap();
+        assert!(!message.is_empty() && !message.contains("Usage:"), "{args:?}: {message}");
+    }
+    let place = scratch.fak(&["policy", "lint", "bad.toml", "--json"]).out;
+    let place: serde_json::Value = serde_json::from_str(&place).unwrap();
+    assert_eq!((&place["errors"][0]["file"], &place["errors"][0]["line"]), (&"bad.toml".into(), &2.into()));
+    // What cannot be written is no verdict.
+    #[cfg(target_os = "linux")]
+    {
+        let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+        let ran =
+            std::process::Command::new(env!("CARGO_BIN_EXE_fak")).arg("demo").stdout(full).output().unwrap();
+        assert_eq!(ran.status.code(), Some(2));
     }
 }

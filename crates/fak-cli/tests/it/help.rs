@@ -9,6 +9,12 @@ fn help_of_every_verb() {
     for (args, file) in [
         (&[][..], expect_file!["help/overview.txt"]),
         (&["--help"], expect_file!["help/fak.txt"]),
+        (&["policy", "--help"], expect_file!["help/policy.txt"]),
+        (&["lanes", "--help"], expect_file!["help/lanes.txt"]),
+        (&["topo", "--help"], expect_file!["help/topo.txt"]),
+        (&["audit", "--help"], expect_file!["help/audit.txt"]),
+        (&["task", "--help"], expect_file!["help/task.txt"]),
+        (&["journal", "--help"], expect_file!["help/journal.txt"]),
         (&["run", "--help"], expect_file!["help/run.txt"]),
         (&["demo", "--help"], expect_file!["help/demo.txt"]),
         (&["explain", "--help"], expect_file!["help/explain.txt"]),
@@ -30,6 +36,11 @@ fn help_of_every_verb() {
     ] {
         let ran = fak(args);
         assert_eq!(ran.status, 0, "{args:?}");
+        // operations.md: each verb's help has an example and its exit status.
+        if args != [""; 0] {
+            assert!(ran.out.contains("Exit status:"), "{args:?}");
+            assert!(args == ["--help"] || ran.out.contains("Example"), "{args:?}");
+        }
         file.assert_eq(&ran.out);
     }
 }

@@ -49,7 +49,7 @@ fn a_failed_run_says_what_follows_what_to_look_at_and_what_to_ask() {
            2 send               alpha      in_kernel:"x"            deny DEFAULT_DENY by a2achan/gate at a2achan/no-send, lacks a2a.send
              FAIL fails.json: step 2 (line 4): expected verdict "allow", as the step has no "expect", got "deny"
              hint: "alpha" lacks "a2a.send": add it to its "caps" if it is to do this
-           3 recv               alpha      in_kernel:"x"            empty
+           3 recv               alpha      in_kernel:"x"            empty by a2achan/gate
              FAIL fails.json: step 3 (line 5): expected text "x", got nothing (perhaps only because step 2 failed)
         1 scenario (3 acts): failed
         fak: to ask why that act was decided so: fak explain fails.json --step 2
@@ -157,17 +157,17 @@ fn a_word_that_is_met_is_explained() {
         quarantine (a verdict)
           means:   what was to be handed over is held for forensics, and did not reach the receiver
           expect:  "verdict": "quarantine"
-        comm/absent (§6.3)
+        comm/absent (protocol §6.3)
           refuses: handing over to a member that is not attached
           next:    attach the member, or make a group without it
-        agenttopo/no-edge (§6.9)
+        agenttopo/no-edge (protocol §6.9)
           refuses: a hand-over between members without an edge
           next:    hand over along a declared edge, or have the host declare one from the sender to the recipient
         fak: nothing is known of "sned": did you mean "send"?
         fak: nothing is known of "a2a.sned": did you mean "a2a.send"?
         fak: nothing is known of "private": did you mean "a2achan/private"?
         fak: nothing is known of "receive": did you mean "recv"?
-        fak: nothing is known of "zebra": give a reason, a check, an act, a capability or a scenario file; `fak explain` lists the reasons, `fak explain --checks` the checks
+        fak: nothing is known of "zebra": give a reason, a check, an act, a capability or a scenario file; `fak explain` lists the reasons, `fak explain --checks` the checks, `fak explain --acts` the acts
     "#]].assert_eq(&said);
 }
 
@@ -204,13 +204,13 @@ fn a_file_or_a_verb_that_is_not_there_has_a_near_one() {
         fak: mine.josn: is not there; did you mean "mine.json"?
         fak: nothing is known of "mine.josn": did you mean the file "mine.json"?
         fak: mine.jsn: is not there; did you mean "mine.json"?
-        error: unrecognized subcommand 'mine.json'
+        fak: unrecognized subcommand 'mine.json'
 
           tip: a similar subcommand exists: 'run mine.json'
-        error: unrecognized subcommand 'validate'
+        fak: unrecognized subcommand 'validate'
 
           tip: a similar subcommand exists: 'run'
-        error: unrecognized subcommand 'lint'
+        fak: unrecognized subcommand 'lint'
 
           tip: a similar subcommand exists: 'policy lint'
     "#]]
@@ -272,16 +272,16 @@ fn a_slip_in_an_argument_is_answered_with_what_was_meant() {
         said.push('\n');
     }
     expect![[r#"
-        error: invalid value 'DEFAULT_DENNY' for '--reason <REASON>': unknown reason, did you mean "DEFAULT_DENY"?
-        error: invalid value 'zebra' for '--reason <REASON>': unknown reason, expected one of DEFAULT_DENY, POLICY_BLOCK, SELF_MODIFY, LEASE_HELD, TRUST_VIOLATION, MALFORMED, MISROUTE, RATE_LIMITED, SECRET_EXFIL, UNWITNESSED, OVERSIZE, UNKNOWN_TOOL
-        error: invalid value 'denied' for '--verdict <VERDICT>': unknown verdict, did you mean "deny"?
+        fak: invalid value 'DEFAULT_DENNY' for '--reason <REASON>': unknown reason, did you mean "DEFAULT_DENY"?
+        fak: invalid value 'zebra' for '--reason <REASON>': unknown reason, expected one of DEFAULT_DENY, POLICY_BLOCK, SELF_MODIFY, LEASE_HELD, TRUST_VIOLATION, MALFORMED, MISROUTE, RATE_LIMITED, SECRET_EXFIL, UNWITNESSED, OVERSIZE, UNKNOWN_TOOL
+        fak: invalid value 'denied' for '--verdict <VERDICT>': unknown verdict, did you mean "deny"?
         fak: --step "one": expected the number of a step, 1 to 3
         fak: tem.toml: is not there; did you mean "team.toml"?
         fak: a.log: is not there; did you mean "a.jsonl"?
         fak: tem.toml: is not there; did you mean "team.toml"?
         fak: tem.toml: is not there; did you mean "team.toml"?
-        fak: t.json: is not there; did you mean "s.json"?
-        fak: t.json: is not there; did you mean "s.json"?
+        fak: cannot read "t.json": No such file or directory (os error 2)
+        fak: cannot read "t.json": No such file or directory (os error 2)
         fak: nowhere/a.jsonl: cannot write the audit log: No such file or directory (os error 2)
         fak: s.json: this is a scenario, not an audit log: fak run s.json
     "#]].assert_eq(&said);
@@ -336,7 +336,7 @@ fn words_of_the_protocol_and_of_two_meanings_are_explained() {
         tenant (a word of the protocol)
           means:   whom agents work for. A principal has one or none; a body of scope tenant is read by those of its owner's tenant, whatever their fleet: neither contains the other
           clause:  §2.3, §2.4
-        space/cells (§4.12)
+        space/cells (protocol §4.12)
           refuses: more cells than there may be
           next:    delete cells that are no longer needed
         space/cells (a rung, as it stands after "by")
@@ -366,4 +366,51 @@ fn the_demo_begins_with_who_is_there() {
           mute       fleet f1, ref.widen
     "#]]
     .assert_eq(&head.join("\n"));
+}
+
+#[test]
+fn what_stands_in_a_refusal_or_a_scenario_is_a_word_to_ask() {
+    let known = [
+        "wait",
+        "retryable",
+        "escalate",
+        "terminal",
+        "fence",
+        "timeout",
+        "lane",
+        "in_kernel",
+        "session",
+        "window",
+    ];
+    for word in known.into_iter().chain(["patch_accepted"]) {
+        let ran = fak(&["explain", word]);
+        assert!(ran.status == 0 && ran.out.contains("means:"), "{word}: {}", ran.err);
+    }
+    // A layer has its checks.
+    let lanes = fak(&["explain", "lanes"]).out;
+    assert!(lanes.contains("lanes/gone") && !lanes.contains("a2achan/"), "{lanes}");
+    assert!(fak(&["explain", "mine/narrow"]).err.contains("of your own program is not known here"));
+}
+
+/// As many as there are, each with its place: none hides another.
+#[test]
+fn everything_that_is_wrong_with_a_policy_is_told() {
+    let scratch = Scratch::new("policy-faults");
+    scratch.write(
+        "p.toml",
+        "version = 1\n[[alow]]\ntool = \"*\"\n[[deny]]\ntol = \"a2a.send\"\nagent = 3\nreason = \"DEFAULT_DENNY\"\n",
+    );
+    let ran = scratch.fak(&["policy", "lint", "p.toml"]);
+    assert_eq!(ran.status, 2);
+    let told: Vec<&str> = ran.err.lines().filter(|line| line.starts_with("fak: ")).collect();
+    expect![[r#"
+        fak: p.toml:2:3: alow: unknown key "alow", did you mean "allow"?
+        fak: p.toml:5:1: deny[1].tol: unknown key "tol", did you mean "tool"?
+        fak: p.toml:6:9: deny[1].agent: expected a string, found an integer
+        fak: p.toml:7:10: deny[1].reason: unknown reason "DEFAULT_DENNY", did you mean "DEFAULT_DENY"?"#]]
+    .assert_eq(&told.join("\n"));
+    let json: Value =
+        serde_json::from_str(&scratch.fak(&["policy", "lint", "p.toml", "--json"]).out).unwrap();
+    let members: Vec<_> = json["errors"].as_array().unwrap().iter().map(|error| &error["member"]).collect();
+    assert_eq!(members, ["alow", "deny[1].tol", "deny[1].agent", "deny[1].reason"]);
 }

@@ -94,6 +94,15 @@ fn of_the_merge(shape: &ActShape, name: &str, cursor: Cursor<'_>) -> Option<Faul
     })
 }
 
+/// `"verdict": "timeout"`: a member of its own, beside a verdict that is `empty`.
+fn of_a_flag(shape: &ActShape, name: &str, cursor: Cursor<'_>) -> Option<Fault> {
+    let given = cursor.value().as_str().unwrap_or_default();
+    let flag = shape.expect.iter().find(|(member, kind)| *member == given && matches!(kind, Kind::Flag))?.0;
+    (name == "verdict").then(|| {
+        rule(cursor, format!("{flag:?} is no verdict of \"{}\": write \"{flag}\": true", shape.name))
+    })
+}
+
 /// `"verdict": "conflict"` of an act on a cell, which was permitted all the same.
 fn of_a_cell(shape: &ActShape, name: &str, cursor: Cursor<'_>) -> Option<Fault> {
     let conflicts = name == "verdict" && checks::answers(shape.expect, "conflict");
@@ -153,6 +162,7 @@ fn word(
     }
     Err(of_the_merge(shape, member, cursor)
         .or_else(|| of_a_cell(shape, member, cursor))
+        .or_else(|| of_a_flag(shape, member, cursor))
         .unwrap_or_else(|| unknown(shape, member, member, words, cursor)))
 }
 

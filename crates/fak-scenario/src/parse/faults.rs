@@ -95,7 +95,16 @@ impl Faults {
                 }
             }
             Fault::Here(here) => self.add_one(here.0.place().offset, Fault::Here(here)),
-            elsewhere @ Fault::Elsewhere(_) => self.add_one(cursor.value().offset(), elsewhere),
+            Fault::Elsewhere(error) => {
+                let at = cursor.value().offset();
+                match *error {
+                    ScenarioError::Several { errors, more } => {
+                        self.more += more;
+                        errors.into_iter().for_each(|error| self.add_one(at, Fault::elsewhere(error)));
+                    }
+                    one => self.add_one(at, Fault::elsewhere(one)),
+                }
+            }
         }
     }
 

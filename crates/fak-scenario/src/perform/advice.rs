@@ -55,8 +55,10 @@ impl Scenario {
         empty: bool,
         idle: Option<&OnceCell<Option<String>>>,
     ) -> Option<String> {
-        let site = done.site.as_deref().unwrap_or_default();
-        self.missing_domain(step, site)
+        let site = done.at.as_deref().unwrap_or_default();
+        self.unknown_agent(done)
+            .or_else(|| wrong_actor(step, site))
+            .or_else(|| self.missing_domain(step, site))
             .or_else(|| self.other_scope(step, done))
             .or_else(|| self.apart(step, site))
             .or_else(|| self.wider_than_the_store(done))
@@ -81,6 +83,15 @@ impl Scenario {
             found.into_iter().next()
         };
         idle.get_or_init(|| self.setup.idle_rule.clone().or_else(lint)).clone()
+    }
+
+    /// Somebody is expected who is not there.
+    fn unknown_agent(&self, done: &StepReport) -> Option<String> {
+        let named = done.mismatches.iter().filter(|wrong| matches!(&*wrong.member, "from" | "actor"));
+        let mut names = named.filter_map(|wrong| wrong.expected.as_ref()?.as_str());
+        let name = names.find(|name| self.agent(name).is_none())?;
+        let near = near(name, self.setup.agents.iter().map(|agent| agent.name.clone())).unwrap_or_default();
+        Some(format!("no agent is called {name:?}{near}"))
     }
 
     pub(super) fn agent(&self, name: &str) -> Option<&AgentSpec> {
@@ -326,6 +337,19 @@ impl Scenario {
         let near = near_channel(at, sent.iter().map(|(_, to)| *to)).unwrap_or_default();
         Some(format!("no step has {how} anything to {at}{near}"))
     }
+}
+
+/// A patch that says it is another's.
+fn wrong_actor(step: &Step, site: &str) -> Option<String> {
+    let (Act::Record(RecordAct::Patch { patch, .. }), Actor::Agent(by)) = (&step.act, &step.by) else {
+        return None;
+    };
+    (site == "sharedtask/actor" && *patch.actor.id != **by).then(|| {
+        format!(
+            "the patch names {:?} as its \"actor\", and {by:?} performs the step: name the same in both",
+            patch.actor.id
+        )
+    })
 }
 
 /// `; did you mean …?`, or the first of the names there are; nothing where there are none.

@@ -127,7 +127,7 @@ impl Scenario {
             _ => return None,
         };
         let scope = scope.unwrap_or(ShareScope::Fleet);
-        let refused = done.site.as_deref() == Some("space/scope");
+        let refused = done.at.as_deref() == Some("space/scope");
         if refused && let Some(of_body) = body.and_then(scope_of).filter(|of_body| *of_body != scope) {
             return Some(format!(
                 "the body's scope is \"{of_body}\", that of the cell it is to go into \"{scope}\": give the act \"scope\": \"{of_body}\", or the body \"scope\": \"{scope}\""

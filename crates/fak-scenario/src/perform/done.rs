@@ -4,7 +4,7 @@ use fak_abi::{Capability, Explanation, Outcome, Ref, ShareScope, Verdict, Verdic
 use serde_json::json;
 
 use super::world::Kept;
-use crate::expect::{Answer, Answers, Expectations, Mismatch, TRIED};
+use crate::expect::{Answer, Answers, Expectations, Mismatch};
 
 /// What came of one act.
 #[derive(Default)]
@@ -19,6 +19,8 @@ pub(super) struct Done {
     pub(super) rung: Option<String>,
     /// The check that refused.
     pub(super) site: Option<String>,
+    /// The refusal, if it is one.
+    pub(super) refused: Option<Verdict>,
     /// The capability that was missing.
     pub(super) lacks: Option<Capability>,
     /// What else its line says.
@@ -85,6 +87,7 @@ impl Done {
         if let Some(refusal) = verdict.refusal() {
             done.answers.set("reason", refusal.reason.name());
             done.site = Some(refusal.site.to_string());
+            done.refused = Some(verdict.clone());
             done.lacks = refusal.lacks;
             if let Some(ms) = refusal.retry_after_ms {
                 done.answers.set("retry_after", u64::from(ms));
@@ -151,9 +154,7 @@ impl Done {
     /// What of `expected` does not hold.
     pub(super) fn mismatches(&self, expected: &Expectations) -> Vec<Mismatch> {
         match &self.failure {
-            Some(why) => {
-                vec![Mismatch { member: TRIED.0.to_owned(), expected: TRIED.1.to_owned(), got: why.clone() }]
-            }
+            Some(why) => vec![Mismatch::untried(why)],
             None => self.answers.mismatches(expected),
         }
     }

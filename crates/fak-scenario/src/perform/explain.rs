@@ -27,16 +27,16 @@ impl World {
         }
     }
 
-    /// Every rung's opinion of a step as text, if it is an act that rungs have an opinion of.
-    pub(super) fn explained(&mut self, step: &Step) -> Option<String> {
+    /// Every rung's opinion of a step, if it is an act that rungs have an opinion of.
+    pub(super) fn explained(&mut self, step: &Step) -> Option<Explanation> {
         let of = match &step.act {
             Act::Explain { by, of } => (by.clone(), (**of).clone()),
             act => (step.by.clone(), act.clone()),
         };
         match self.explanation(&of.0, &of.1) {
-            Ok(explanation) => Some(self.placed(explanation).to_string()),
+            Ok(explanation) => Some(self.placed(explanation)),
             // The act itself was not reached.
-            Err(Stop::Unshared(_, _, explanation)) => Some(self.placed(*explanation).to_string()),
+            Err(Stop::Unshared(_, _, explanation)) => Some(self.placed(*explanation)),
             Err(_) => None,
         }
     }
@@ -201,6 +201,24 @@ impl World {
 
     /// A collective is explained at the lowest rank that would refuse it.
     fn explain_wave(&mut self, by: &Actor, act: &WaveAct) -> Result<Explanation, Stop> {
+        match act {
+            WaveAct::Arrive { barrier, member, by, evidence } => {
+                let handle = self.handle(by)?;
+                let (barrier, witness) = self.witness(barrier, member, evidence.as_deref())?;
+                return Ok(barrier.explain(&handle, &witness));
+            }
+            WaveAct::Depart { barrier, member, by } => {
+                let handle = self.handle(by)?;
+                let barrier = self.opened(barrier)?;
+                let rank = barrier.group().rank(member).and_then(|rank| u32::try_from(rank).ok());
+                let address = Address::Group(barrier.group().name(), rank.unwrap_or(u32::MAX));
+                return Ok(self.kernel.explain(&ToolCall::new(&handle, Verb::Depart).address(address)));
+            }
+            WaveAct::Renew { name } => return self.explain_lease(by, name, Verb::Renew),
+            WaveAct::Release { name } => return self.explain_lease(by, name, Verb::Release),
+            WaveAct::Check { name, .. } => return self.explain_lease(by, name, Verb::Check),
+            _ => {}
+        }
         let handle = self.handle(by)?;
         let (verb, group, bodies) = match act {
             WaveAct::Lease { claim: Claim::Lane(lane), ttl_ms, .. } => {
@@ -211,6 +229,12 @@ impl World {
                 let globs: Vec<&str> = tree.iter().map(String::as_str).collect();
                 let ttl = Duration::from_millis(*ttl_ms);
                 return Ok(self.waves.arbiter.explain(&handle, LaneRequest::Tree(&globs), ttl));
+            }
+            WaveAct::Barrier { group, .. } => {
+                return Ok(self.communicator(group)?.explain(&handle, Verb::Barrier, 0, None));
+            }
+            WaveAct::Split { group, lease: None, .. } => {
+                return Ok(self.communicator(group)?.explain(&handle, Verb::Split, 0, None));
             }
             WaveAct::Broadcast { group, body } => (Verb::Broadcast, group, std::slice::from_ref(body)),
             WaveAct::Scatter { group, bodies } => (Verb::Scatter, group, bodies.as_slice()),
@@ -229,6 +253,15 @@ impl World {
             first.get_or_insert(explanation);
         }
         first.ok_or_else(nothing)
+    }
+}
+
+impl World {
+    /// What the rungs say of going on with a lease. What its arbiter says after them shows when it is done.
+    fn explain_lease(&mut self, by: &Actor, name: &str, verb: Verb) -> Result<Explanation, Stop> {
+        let (held, handle) = self.held(by, name)?;
+        let address = held.lease.lane().map_or(Address::None, Address::Lane);
+        Ok(self.kernel.explain(&ToolCall::new(&handle, verb).address(address)))
     }
 }
 

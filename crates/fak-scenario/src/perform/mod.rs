@@ -18,17 +18,17 @@ mod world;
 
 use std::path::PathBuf;
 
-use fak_abi::Capability;
+use fak_abi::{Capability, Explanation};
 use fak_adjudicate::Policy;
 
 use self::{advice::Looks, done::Done, world::World};
 use crate::{
-    act::{Act, Actor, Step},
-    checks::answers,
+    act::{Act, Actor, CORE_REASONS, Step, WaveAct},
+    checks::{answers, check},
     error::ScenarioError,
     expect::Answer,
     model::Scenario,
-    report::{Report, StepReport},
+    report::{Report, StepExplanation, StepReport},
 };
 
 /// How a scenario is performed.
@@ -48,7 +48,7 @@ use crate::{
 /// let report = scenario.perform(&Performance::default().policy(none).explain(Explaining::Everything))?;
 /// let step = report.steps.first().ok_or("no step")?;
 /// assert_eq!(step.reason.as_deref(), Some("DEFAULT_DENY"));
-/// assert!(step.explanation.as_deref().ok_or("not explained")?.contains("policy/default"));
+/// assert_eq!(step.explanation.as_ref().ok_or("not explained")?.at.as_deref(), Some("policy/default"));
 /// # Ok(())
 /// # }
 /// ```
@@ -109,12 +109,11 @@ impl Scenario {
                 Explaining::Everything => true,
             };
             let explanation = wanted.then(|| world.explained(step)).flatten();
-            let (mut report, empty) = world.step(step, explanation);
+            let (mut report, empty) = world.step(step, explanation)?;
             if wanted || !report.mismatches.is_empty() {
                 report.hint = self.advice(step, &report, (empty, how.policy.is_none()), &mut looks);
             }
             steps.push(report);
-            world.drain()?;
         }
         follow::mark(&self.steps, &mut steps);
         Ok(Report { file: self.path.display().to_string(), name: self.name.clone(), steps })
@@ -123,8 +122,19 @@ impl Scenario {
 
 impl World {
     /// Performs one step; and whether nothing was there.
-    fn step(&mut self, step: &Step, explanation: Option<String>) -> (StepReport, bool) {
+    fn step(
+        &mut self,
+        step: &Step,
+        explanation: Option<Explanation>,
+    ) -> Result<(StepReport, bool), ScenarioError> {
         let mut done = self.act(&step.by, &step.act);
+        // An act that hands something over says what, and not who permitted it.
+        let decided = self.decided()?;
+        let by = decided.as_ref().and_then(|decided| decided.by.clone());
+        if let Some(by) = by.filter(|_| done.rung.is_none() && answers(step.shape.expect, "rung")) {
+            done.answers.set("rung", &*by);
+            done.rung = Some(by);
+        }
         if let (Some(name), Some(kept)) = (&step.save, done.yields.take()) {
             self.keep(name, kept);
         }
@@ -136,6 +146,8 @@ impl World {
         }
         let mismatches = done.mismatches(&step.expect);
         let empty = done.answers.of("empty") == Some(&Answer::Flag(true));
+        let explanation =
+            explanation.map(|explanation| StepExplanation::of(&completed(explanation, &step.act, &done)));
         let report = StepReport {
             number: step.number,
             line: step.line,
@@ -143,7 +155,8 @@ impl World {
             by: match &step.by {
                 Actor::Agent(name) => Some(name.clone()),
                 Actor::Stranger(name) => Some(format!("?{name}")),
-                Actor::Host => None,
+                // Arriving is a member's act and a lease its holder's, also where the step does not say so.
+                Actor::Host => decided.and_then(|decided| decided.principal),
             },
             verdict: match done.line() {
                 // What the host does is adjudicated by nobody.
@@ -153,8 +166,9 @@ impl World {
             reason: done.answers.text("reason").map(str::to_owned),
             // What its body was made of may have been refused before it went anywhere.
             address: done.address.or_else(|| advice::address(&step.act).map(ToString::to_string)),
+            answers: done.answers.besides(&["verdict", "reason", "rung", "at"]),
             rung: done.rung,
-            site: done.site,
+            at: done.site,
             lacks: done.lacks.map(Capability::name),
             note: done.note,
             explanation,
@@ -162,7 +176,7 @@ impl World {
             mismatches,
             follows: None,
         };
-        (report, empty)
+        Ok((report, empty))
     }
 
     fn act(&mut self, by: &Actor, act: &Act) -> Done {
@@ -174,4 +188,27 @@ impl World {
             Act::Explain { by, of } => self.explain(by, of),
         }
     }
+}
+
+/// What was known before an act, with what only the act itself could show: the refusal of a layer that explains nothing
+/// beforehand, and how a merge ended.
+fn completed(mut explanation: Explanation, act: &Act, done: &Done) -> Explanation {
+    if !explanation.verdict.is_allow() {
+        return explanation;
+    }
+    let by_rungs_alone = matches!(
+        act,
+        Act::Wave(
+            WaveAct::Depart { .. } | WaveAct::Renew { .. } | WaveAct::Release { .. } | WaveAct::Check { .. }
+        )
+    );
+    if let Some(verdict) = done.refused.as_ref().filter(|_| by_rungs_alone) {
+        let site = done.site.as_deref().and_then(check);
+        let next = site.map_or_else(String::new, |site| site.next.to_owned());
+        return explanation.decided(verdict.clone(), site, next);
+    }
+    if done.answers.text("reason").is_some_and(|reason| !CORE_REASONS.contains(&reason)) {
+        explanation.next = "every rung permits the act: what the merge made of it is the store's".to_owned();
+    }
+    explanation
 }

@@ -29,8 +29,8 @@ pub(super) struct Waves {
 
 /// A lease as its holder keeps it.
 #[derive(Clone)]
-struct Held {
-    lease: Lease,
+pub(super) struct Held {
+    pub(super) lease: Lease,
     holder: Actor,
     ttl: Duration,
 }
@@ -166,7 +166,7 @@ impl World {
         })
     }
 
-    fn opened(&self, name: &str) -> Result<Barrier, Stop> {
+    pub(super) fn opened(&self, name: &str) -> Result<Barrier, Stop> {
         self.waves.barriers.get(name).cloned().ok_or_else(|| never("barrier", name))
     }
 
@@ -182,8 +182,21 @@ impl World {
         member: &str,
         evidence: Option<&str>,
     ) -> Result<Done, Stop> {
-        let barrier = self.opened(barrier)?;
+        let (barrier, witness) = self.witness(barrier, member, evidence)?;
         let handle = self.handle(by)?;
+        let done = Done::decided(&barrier.arrive(&handle, &witness));
+        let group = barrier.group();
+        Ok(report(done, &barrier).at(format!("group:{}", group.name().quoted())))
+    }
+
+    /// What a member shows at a barrier.
+    pub(super) fn witness(
+        &self,
+        barrier: &str,
+        member: &str,
+        evidence: Option<&str>,
+    ) -> Result<(Barrier, Witness), Stop> {
+        let barrier = self.opened(barrier)?;
         let group = barrier.group();
         let witness = match group.rank(member).and_then(|rank| Witness::of(group, rank)) {
             Some(witness) => witness,
@@ -201,8 +214,7 @@ impl World {
             Some(evidence) => witness.showing(Digest::of(evidence.as_bytes())),
             None => witness,
         };
-        let done = Done::decided(&barrier.arrive(&handle, &witness));
-        Ok(report(done, &barrier).at(format!("group:{}", group.name().quoted())))
+        Ok((barrier, witness))
     }
 
     fn depart(&mut self, by: &Actor, barrier: &str, member: &str) -> Result<Done, Stop> {
@@ -292,7 +304,7 @@ impl World {
     }
 
     /// A lease by name, and who uses it: its holder unless the step says otherwise.
-    fn held(&mut self, by: &Actor, name: &str) -> Result<(Held, AgentHandle), Stop> {
+    pub(super) fn held(&mut self, by: &Actor, name: &str) -> Result<(Held, AgentHandle), Stop> {
         let held = self.waves.leases.get(name).cloned().ok_or_else(|| never("lease", name))?;
         let by = if *by == Actor::Host { held.holder.clone() } else { by.clone() };
         Ok((held, self.handle(&by)?))

@@ -18,7 +18,7 @@ use super::{
     channel::Channels,
     done::Stop,
     exchange::Exchanges,
-    log::{Log, Tally},
+    log::{Decided, Log, Tally},
     record::Records,
     steer::Steering,
     wave::Waves,
@@ -165,6 +165,8 @@ impl World {
                 }
             })?;
         }
+        // What was set up is no step's.
+        world.decided()?;
         Ok(world)
     }
 
@@ -182,9 +184,9 @@ impl World {
         self.kernel.detach(&spec.id).map_err(|error| attach_error(&error))
     }
 
-    /// Writes the audit log so far.
-    pub(super) fn drain(&mut self) -> Result<(), ScenarioError> {
-        self.log.drain()
+    /// Writes the audit log so far, and says what it has of the last act that was decided since this was asked before.
+    pub(super) fn decided(&mut self) -> Result<Option<Decided>, ScenarioError> {
+        self.log.decided()
     }
 
     /// What the audit log says so far.

@@ -412,3 +412,13 @@ fn files_outside_the_folder_need_leave() {
     }
     std::fs::remove_dir_all(&root).unwrap();
 }
+
+/// What is true or false is no verdict.
+#[test]
+fn a_timeout_is_a_member_of_its_own() {
+    let said = crate::support::said(
+        r#"{"do": "request", "by": "alpha", "to": "in_kernel:q", "body": {"text": "?"}, "as": "r"},
+        {"do": "await", "by": "alpha", "as": "r", "expect": {"verdict": "timeout"}}"#,
+    );
+    assert!(said.ends_with("\"timeout\" is no verdict of \"await\": write \"timeout\": true"), "{said}");
+}

@@ -35,7 +35,7 @@ fn the_check_that_refused_can_be_expected() {
     assert!(!ruled("policy/deny#1") && !ruled("policy/default"));
     // Nothing refused what was allowed.
     let steps = r#"{"do": "recv", "by": "bravo", "at": "in_kernel:x", "expect": {"at": "a2achan/private"}}"#;
-    assert_eq!(performed(TWO, steps).steps[0].mismatches[0].got, "nothing");
+    assert_eq!(performed(TWO, steps).steps[0].mismatches[0].got, None);
 }
 
 /// §2.8: whoever is refused for want of a capability is told which, by every crate's own rung, and nobody else is.
@@ -62,7 +62,7 @@ fn a_missing_capability_is_named_wherever_one_is_missing() {
     let mut met = BTreeSet::new();
     let mut named = Vec::new();
     for step in performed(caps, steps).steps {
-        met.extend(step.site);
+        met.extend(step.at);
         named.extend(step.lacks);
     }
     assert_eq!(met, BTreeSet::from(checks.clone()));
@@ -75,7 +75,7 @@ fn a_missing_capability_is_named_wherever_one_is_missing() {
         for path in fak_scenario::find(&folder).unwrap() {
             let scenario = Scenario::load(&path, Reach::Folder).unwrap();
             for step in scenario.perform(&Performance::default()).unwrap().steps {
-                let wanting = step.site.as_ref().is_some_and(|site| checks.contains(site));
+                let wanting = step.at.as_ref().is_some_and(|site| checks.contains(site));
                 assert_eq!(step.lacks.is_some(), wanting, "{}: {step:?}", path.display());
             }
         }
@@ -90,7 +90,7 @@ fn whatever_decides_an_example_can_be_named() {
         for path in fak_scenario::find(&folder).unwrap() {
             let scenario = Scenario::load(&path, Reach::Folder).unwrap();
             for step in scenario.perform(&Performance::default()).unwrap().steps {
-                let site = step.site.as_deref();
+                let site = step.at.as_deref();
                 assert!(site.is_none_or(|site| fak_scenario::check(site).is_some()), "{site:?}");
                 let rung = step.rung.as_deref();
                 let known = |rung: &str| fak_scenario::RUNGS.iter().any(|(name, _)| *name == rung);
@@ -98,6 +98,72 @@ fn whatever_decides_an_example_can_be_named() {
             }
         }
     }
+}
+
+/// A step follows from one that should have made what it needs, not from one that only looked at the same place.
+#[test]
+fn nothing_follows_from_a_look_or_from_another_thing_of_the_place() {
+    let scenario = |steps: &str| {
+        let text = format!(
+            r#"{{"schema": "fak.scenario.v1", "name": "n", "agents": {{
+            "alpha": {{"fleet": "f1", "caps": ["a2a.send", "a2a.recv", "ref.widen", "comm.collective", "lane.lease"]}},
+            "bravo": {{"fleet": "f2", "caps": ["a2a.send", "a2a.recv", "lane.lease"]}}}},
+            "lanes": {{"concurrent": ["docs", "code"], "trees": {{"docs": ["docs/**"], "code": ["src/**"]}}}}, "steps": [{steps}]}}"#
+        );
+        let scenario = Scenario::parse(text.as_bytes(), Path::new("x.json"), Reach::Folder).unwrap();
+        let steps = scenario.perform(&Performance::default()).unwrap().steps;
+        steps
+            .iter()
+            .filter(|step| !step.mismatches.is_empty())
+            .map(|step| (step.number, step.follows))
+            .collect::<Vec<_>>()
+    };
+    let apart = scenario(
+        r#"{"do": "send", "by": "alpha", "to": "in_kernel:w", "body": {"text": "x", "scope": "fleet"}},
+        {"do": "recv", "by": "bravo", "at": "in_kernel:w"},
+        {"do": "send", "by": "bravo", "to": "in_kernel:w", "body": {"text": "x", "scope": "fleet"}},
+        {"do": "group", "name": "g", "members": ["alpha", "bravo"]},
+        {"do": "broadcast", "by": "alpha", "group": "g", "body": {"text": "go", "scope": "fleet"}},
+        {"do": "barrier", "by": "alpha", "group": "g", "as": "bar"},
+        {"do": "barrier_status", "as": "bar", "expect": {"complete": true}},
+        {"do": "lease", "by": "alpha", "lane": "docs", "ttl_ms": 1000, "as": "l"},
+        {"do": "check", "by": "alpha", "as": "l", "path": "src/x"},
+        {"do": "release", "by": "bravo", "as": "l"}"#,
+    );
+    assert_eq!(apart, [(2, None), (3, None), (5, None), (7, None), (9, None), (10, None)]);
+    let tied = scenario(
+        r#"{"do": "lease", "by": "alpha", "lane": "cod", "ttl_ms": 1000, "as": "l1"},
+        {"do": "lease", "by": "bravo", "lane": "docs", "ttl_ms": 1000, "as": "l2", "expect": {"fence": 2}},
+        {"do": "check", "by": "alpha", "as": "l1", "path": "src/x"},
+        {"do": "request", "by": "alpha", "to": "in_kernel:q", "body": {"text": "?"}, "as": "r"},
+        {"do": "recv", "by": "bravo", "at": "in_kernel:q", "save": "q", "expect": {"verdict": "allow"}},
+        {"do": "reply", "by": "bravo", "to_request": "q", "body": {"text": "!"}},
+        {"do": "await", "by": "alpha", "as": "r"}"#,
+    );
+    let roots = [(1, None), (2, Some(1)), (3, Some(1)), (4, None), (5, Some(4)), (6, Some(4)), (7, Some(4))];
+    assert_eq!(tied, roots);
+}
+
+/// Somebody who is expected and is not there, and a patch in another's name.
+#[test]
+fn a_name_that_is_nobodys_is_told() {
+    let steps = r#"{"do": "send", "by": "alpha", "to": "in_kernel:w", "body": {"text": "x", "scope": "fleet"}},
+        {"do": "recv", "by": "bravo", "at": "in_kernel:w", "expect": {"from": "alhpa"}}"#;
+    let hint = performed(TWO, steps).steps[1].hint.clone().unwrap();
+    assert_eq!(hint, "no agent is called \"alhpa\"; did you mean \"alpha\"?");
+    let text = r#"{"schema": "fak.scenario.v1", "name": "n", "agents": {"alpha": {"fleet": "f1", "caps": ["sharedtask.write"]}},
+        "steps": [{"do": "create", "record": {"schema": "fak.shared-task.v1", "task_id": "task_a", "state": "working", "title": "t",
+            "body_ref": {"text": "x"}, "artifacts": [], "notes": [], "open_decisions": [],
+            "updated_by": {"kind": "agent", "id": "alpha"}, "updated_at": "2026-01-01T00:00:00Z"}},
+          {"do": "patch", "by": "alpha", "patch": {"schema": "fak.shared-patch.v1", "task_id": "task_a", "base_rev": "@0",
+            "actor": {"kind": "agent", "id": "alhpa"}, "scope": "fleet", "durability": "session",
+            "ops": [{"op": "replace", "path": "/title", "value": "u"}], "message": "m"}}]}"#;
+    let scenario = Scenario::parse(text.as_bytes(), Path::new("x.json"), Reach::Folder).unwrap();
+    let report = scenario.perform(&Performance::default()).unwrap();
+    assert_eq!(
+        report.steps[1].hint.as_deref().unwrap(),
+        "the patch names \"alhpa\" as its \"actor\", and \"alpha\" performs the step: name the same in both"
+    );
 }
 
 #[test]
@@ -122,18 +188,18 @@ fn what_only_follows_from_a_failed_step_says_so() {
             n  x.json
                1 send               alpha      in_kernel:"work"         deny TRUST_VIOLATION by a2achan/gate at a2achan/private
                  FAIL x.json: step 1 (line 4): expected verdict "allow", as the step has no "expect", got "deny"
-               2 recv               bravo      in_kernel:"work"         empty
+               2 recv               bravo      in_kernel:"work"         empty by a2achan/gate
                  FAIL x.json: step 2 (line 5): expected text "one", got nothing (perhaps only because step 1 failed)
                3 read               bravo      -                        failed
                  FAIL x.json: step 3 (line 6): could not be tried: nothing was kept as "got": the step that saves it did not succeed (perhaps only because step 1 failed)
-               4 recv               bravo      in_kernel:"other"        empty
+               4 recv               bravo      in_kernel:"other"        empty by a2achan/gate
                  FAIL x.json: step 4 (line 7): expected verdict "allow", got "empty"
                  hint: no step has sent anything to in_kernel:"other"; known here: in_kernel:"work", in_kernel:"news"
                5 subscribe          bravo      in_kernel:"news"         allow by a2achan/gate
                6 publish            bravo      in_kernel:"news"         deny DEFAULT_DENY by a2achan/gate at a2achan/no-send, lacks a2a.send
                  FAIL x.json: step 6 (line 9): expected verdict "allow", as the step has no "expect", got "deny"
                  hint: "bravo" lacks "a2a.send": add it to its "caps" if it is to do this
-               7 recv               bravo      news                     empty
+               7 recv               bravo      news                     empty by a2achan/gate
                  FAIL x.json: step 7 (line 10): expected text "two", got nothing (perhaps only because step 6 failed)
                8 stats              (host)     -                        done  sent 0, received 0, denied 2, held 0, dropped 0, skipped 0, dead 0, queued 0
                  FAIL x.json: step 8 (line 11): expected sent 7, got 0 (perhaps only because step 1 failed)
@@ -227,7 +293,7 @@ fn a_rule_of_an_inline_policy_is_placed_in_the_scenario() {
     );
     let scenario = Scenario::parse(text.as_bytes(), Path::new("x.json"), Reach::Folder).unwrap();
     let report = scenario.perform(&Performance::default().explain(Explaining::Everything)).unwrap();
-    let explained = report.steps[0].explanation.as_deref().unwrap();
+    let explained = report.steps[0].explanation.as_ref().unwrap().to_string();
     let line = text.lines().position(|line| line.contains("a2a.recv\"}")).unwrap() + 1;
     assert!(explained.contains(&format!("deny rule 2 is on line {line} of x.json")), "{explained}");
     // A rule for somebody who is not there is a likely slip.
