@@ -413,29 +413,34 @@ fn an_entry_names_the_rank_of_a_group() {
 /// §3.6: a log is closed while its kernel stands. What has a slot is written first; what comes later is refused, and counted.
 #[test]
 fn a_closed_log_writes_what_has_a_slot_and_ends() {
+    const SLOTS: usize = 40;
     let who = principal(1);
     let (audit, mut log) = open(b"", Vec::new(), 64);
     fill(&audit, &who, [1]);
-    assert_eq!(audit.reserve(&who), Reservation::Reserved);
-    assert_eq!(audit.reserve(&who), Reservation::Reserved);
+    for _ in 0..SLOTS {
+        assert_eq!(audit.reserve(&who), Reservation::Reserved);
+    }
     audit.close();
     audit.close();
     assert_eq!(audit.reserve(&who), Reservation::Failed);
     assert!(!audit.has_failed());
-    // The act before is written, and the drain waits on for the two that have a slot.
+    // The act before is written, and the drain goes on as long as something has a slot.
     assert_eq!(log.drain_blocking().unwrap().unwrap().lines, 1);
     thread::scope(|scope| {
+        let (tell, told) = std::sync::mpsc::channel();
         let scribe = scope.spawn(|| {
-            let mut lines = 0;
+            let tell = tell;
             while let Some(drained) = log.drain_blocking().unwrap() {
-                lines += drained.lines;
+                tell.send(drained.lines).unwrap();
             }
-            lines
         });
+        for _ in 1..SLOTS {
+            audit.release();
+            assert_eq!(told.recv(), Ok(0), "something still has a slot");
+        }
         record(&audit, &who, 2);
-        assert!(!scribe.is_finished(), "an act still has a slot");
-        audit.release();
-        assert_eq!(scribe.join().unwrap(), 1);
+        assert_eq!(told.recv(), Ok(1));
+        scribe.join().unwrap();
     });
     assert_eq!(audit.pending(), 0);
     // Too late for an entry of its own, and not lost silently either.
@@ -449,7 +454,7 @@ fn a_closed_log_writes_what_has_a_slot_and_ends() {
 /// §3.6: whenever a log is closed, each act is written, or refused and counted: none falls behind the drain that ends.
 #[test]
 fn nothing_is_queued_behind_a_drain_that_has_ended() {
-    for _ in 0..200 {
+    for round in 0..200 {
         let (audit, mut log) = open(b"", Vec::new(), 1024);
         let (kept, lines) = thread::scope(|scope| {
             let scribe = scope.spawn(|| {
@@ -464,11 +469,17 @@ fn nothing_is_queued_behind_a_drain_that_has_ended() {
                     let audit = &audit;
                     scope.spawn(move || {
                         let who = principal(number);
-                        let reserved = |_: &u64| audit.reserve(&who) == Reservation::Reserved;
-                        (0..50).take_while(reserved).map(|seq| record(audit, &who, seq)).count()
+                        let act = |seq| {
+                            let reserved = audit.reserve(&who) == Reservation::Reserved;
+                            // The act takes its time.
+                            thread::yield_now();
+                            reserved.then(|| record(audit, &who, seq))
+                        };
+                        (0..100).map_while(act).count()
                     })
                 })
                 .collect();
+            (0..round % 50).for_each(|_| thread::yield_now());
             audit.close();
             let kept: usize = actors.into_iter().map(|actor| actor.join().unwrap()).sum();
             (kept as u64, scribe.join().unwrap())
