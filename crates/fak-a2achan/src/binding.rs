@@ -28,8 +28,8 @@ use crate::sites;
 /// # };
 /// # let (alpha, bravo) = (attach("alpha")?, attach("bravo")?);
 /// # let work = ChannelKey::new(Locale::InKernel, "work")?;
-/// # let order = alpha.widen(&alpha.mint("build"), ShareScope::Fleet).ok_or_else(|verdict| verdict.to_string())?;
-/// let desk = bus.endpoint(&bravo).bind(&work).ok_or_else(|verdict| verdict.to_string())?;
+/// # let order = alpha.widen(&alpha.mint("build"), ShareScope::Fleet).ok()?;
+/// let desk = bus.endpoint(&bravo).bind(&work).ok()?;
 /// // From here on only bravo receives there, and sends are checked against it.
 /// let mine = bus.endpoint(&alpha).try_recv(&work);
 /// assert_eq!(mine.refusal().and_then(|verdict| verdict.reason()), Some(fak_abi::Reason::TrustViolation));

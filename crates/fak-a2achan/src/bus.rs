@@ -28,7 +28,7 @@ use crate::stats::Tally;
 /// let kernel = Kernel::builder().driver(bus.driver()).build()?;
 /// let spec = PrincipalSpec::agent(Id::new("alpha")?).fleet(Id::new("crew")?);
 /// let alpha = kernel.attach(spec.caps([A2aSend, RefWiden]))?;
-/// let order = alpha.widen(&alpha.mint("build"), ShareScope::Fleet).ok_or_else(|verdict| verdict.to_string())?;
+/// let order = alpha.widen(&alpha.mint("build"), ShareScope::Fleet).ok()?;
 ///
 /// // In declared addressing a name has to be known before anybody sends there.
 /// bus.open(&ChannelKey::new(Locale::InKernel, "work")?);

@@ -31,7 +31,7 @@ use crate::sites;
 /// # };
 /// # let (alpha, bravo) = (attach("alpha")?, attach("bravo")?);
 /// # let work = ChannelKey::new(Locale::InKernel, "work")?;
-/// # let order = alpha.widen(&alpha.mint("build"), ShareScope::Fleet).ok_or_else(|verdict| verdict.to_string())?;
+/// # let order = alpha.widen(&alpha.mint("build"), ShareScope::Fleet).ok()?;
 /// // Mailbox and lookups are found once, for a key that is used often.
 /// let channel = bus.endpoint(&alpha).channel(&work);
 /// for _ in 0..3 {

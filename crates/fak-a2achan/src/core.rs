@@ -267,7 +267,7 @@ impl Core {
         if let Some(mailbox) = self.find(key) {
             return Ok(mailbox);
         }
-        let refuse = |reason, site: fak_abi::SiteInfo| Err(Refusal::new(reason, site.site()));
+        let refuse = |reason, site: &'static fak_abi::SiteInfo| Err(Refusal::new(reason, site.site()));
         if self.is_closed() {
             return refuse(Reason::Misroute, sites::CLOSED);
         }

@@ -21,7 +21,7 @@ use crate::message::{HeldNotice, Message};
 /// # };
 /// # let (alpha, bravo) = (attach("alpha")?, attach("bravo")?);
 /// # let work = ChannelKey::new(Locale::InKernel, "work")?;
-/// # let order = alpha.widen(&alpha.mint("build"), ShareScope::Fleet).ok_or_else(|verdict| verdict.to_string())?;
+/// # let order = alpha.widen(&alpha.mint("build"), ShareScope::Fleet).ok()?;
 /// use fak_a2achan::Delivery;
 ///
 /// let inbox = bus.endpoint(&bravo);

@@ -32,7 +32,7 @@ use crate::sites;
 /// # };
 /// # let (alpha, bravo) = (attach("alpha")?, attach("bravo")?);
 /// # let work = ChannelKey::new(Locale::InKernel, "work")?;
-/// # let order = alpha.widen(&alpha.mint("build"), ShareScope::Fleet).ok_or_else(|verdict| verdict.to_string())?;
+/// # let order = alpha.widen(&alpha.mint("build"), ShareScope::Fleet).ok()?;
 /// let (from, to) = (bus.endpoint(&alpha), bus.endpoint(&bravo));
 /// assert!(from.send(&work, &order).is_allow());
 /// assert_eq!(to.try_recv(&work).message().ok_or("nothing")?.from().id().as_str(), "alpha");

@@ -61,7 +61,7 @@ impl Core {
 }
 
 impl Inboxes {
-    fn reserve(&self, call: &ToolCall<'_>) -> Result<Slot, (Reason, fak_abi::SiteInfo)> {
+    fn reserve(&self, call: &ToolCall<'_>) -> Result<Slot, (Reason, &'static fak_abi::SiteInfo)> {
         let core = &self.0;
         let gone = (Reason::Misroute, sites::MEMBER_GONE);
         let sender = core.account(call.principal()).ok_or((Reason::TrustViolation, sites::FOREIGN))?;

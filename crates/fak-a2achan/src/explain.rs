@@ -12,7 +12,7 @@ use crate::core::{Core, GATE, Ownership};
 use crate::endpoint::Endpoint;
 use crate::mailbox::Offer;
 use crate::send::{refusal, refusal_of};
-use crate::sites::{self, SITES};
+use crate::sites;
 
 impl Endpoint {
     /// Explains an act of this agent at a key: what every rung thinks of it, what would decide it
@@ -43,7 +43,7 @@ impl Endpoint {
             Some(site) => site.next.to_owned(),
             None => String::new(),
         };
-        explanation.decided(Verdict::deny(refusal, GATE), site, next)
+        explanation.decided(Verdict::deny(refusal, GATE), site.copied(), next)
     }
 
     /// Explains an act whose address was no address.
@@ -59,10 +59,10 @@ impl Endpoint {
         act: Act,
         key: &ChannelKey,
         body: Option<&Ref>,
-    ) -> Option<(fak_abi::Refusal, Option<SiteInfo>)> {
+    ) -> Option<(fak_abi::Refusal, Option<&'static SiteInfo>)> {
         let core = self.core();
         let mailbox = core.find(key);
-        let refused = |reason, site: SiteInfo| Some((refusal(reason, site), Some(site)));
+        let refused = |reason, site: &'static SiteInfo| Some((refusal(reason, site), Some(site)));
         if core.is_closed() {
             return refused(Reason::Misroute, sites::CLOSED);
         }
@@ -90,7 +90,7 @@ impl Endpoint {
                 // What has had its time stands in nobody's way.
                 let block = if self.made_room(mailbox, block) { mailbox.would_block(&offer)? } else { block };
                 let refusal = refusal_of(block);
-                Some((refusal, SITES.iter().find(|site| site.site() == refusal.site).copied()))
+                Some((refusal, refusal.site.info()))
             }
             Act::Recv | Act::RecvLeased => {
                 let only = mailbox.as_ref().and_then(|mailbox| mailbox.only());

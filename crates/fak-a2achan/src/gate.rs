@@ -62,7 +62,7 @@ impl Gate {
 
 /// Made when it is compiled: a refusal that is put together on the way is read back before its
 /// parts have reached memory.
-const fn deny(reason: Reason, site: SiteInfo) -> Opinion {
+const fn deny(reason: Reason, site: &'static SiteInfo) -> Opinion {
     Opinion::deny(reason, site.site())
 }
 

@@ -36,7 +36,7 @@ use crate::topic::Inbox;
 /// # };
 /// # let (alpha, bravo) = (attach("alpha")?, attach("bravo")?);
 /// # let work = ChannelKey::new(Locale::InKernel, "work")?;
-/// # let order = alpha.widen(&alpha.mint("build"), ShareScope::Fleet).ok_or_else(|verdict| verdict.to_string())?;
+/// # let order = alpha.widen(&alpha.mint("build"), ShareScope::Fleet).ok()?;
 /// let worker = bus.endpoint(&bravo);
 /// bus.endpoint(&alpha).send(&work, &order);
 /// let job = worker.try_recv_leased(&work, None).message().ok_or("nothing")?;

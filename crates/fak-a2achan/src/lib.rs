@@ -29,10 +29,10 @@
 //!
 //! let draft = alpha.mint("run the tests");
 //! assert_eq!(bus.endpoint(&alpha).send(&work, &draft).reason(), Some(Reason::TrustViolation));
-//! let order = alpha.widen(&draft, ShareScope::Fleet).ok_or_else(|verdict| verdict.to_string())?;
+//! let order = alpha.widen(&draft, ShareScope::Fleet).ok()?;
 //! assert!(bus.endpoint(&alpha).send(&work, &order).is_allow());
 //! let message = bus.endpoint(&bravo).try_recv(&work).message().ok_or("nothing there")?;
-//! assert_eq!(bravo.read(message.body()).ok_or_else(|verdict| verdict.to_string())?, "run the tests");
+//! assert_eq!(bravo.read(message.body()).ok()?, "run the tests");
 //! # Ok(())
 //! # }
 //! ```

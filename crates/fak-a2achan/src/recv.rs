@@ -165,7 +165,7 @@ impl Endpoint {
     }
 
     /// Why this agent may not receive at a key that has no mailbox yet, if it may not.
-    pub(crate) fn not_mine(&self, key: &ChannelKey) -> Option<SiteInfo> {
+    pub(crate) fn not_mine(&self, key: &ChannelKey) -> Option<&'static SiteInfo> {
         match self.core().ownership(key) {
             Ownership::Session(owner) | Ownership::Reserved(owner) => {
                 (!Arc::ptr_eq(&owner, self.me())).then_some(sites::NOT_RECEIVER)

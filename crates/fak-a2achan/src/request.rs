@@ -48,7 +48,7 @@ impl Return {
 #[derive(Debug, Clone, Copy, Default)]
 pub struct RequestOptions<'a> {
     /// The requester does nothing until it is answered. Refused LEASE_HELD if that would close a
-    /// ring of such requests (I08).
+    /// ring of such requests: each would wait for the other for ever.
     pub blocking: bool,
     /// Deadline, cancellation and metadata (§2.5). An answer after the deadline is late.
     pub rider: Option<&'a Rider>,
@@ -151,7 +151,7 @@ impl Endpoint {
         Some(Verdict::allow(by))
     }
 
-    /// Explains a blocking request: the ring that it would close, if it would (§3.5, I08).
+    /// Explains a blocking request: the ring that it would close, if it would (§3.5).
     #[must_use]
     pub fn explain_blocking(&self, key: &ChannelKey, body: Option<&Ref>) -> Explanation {
         let explanation = self.explain(Act::Request, key, body);
@@ -171,7 +171,7 @@ impl Endpoint {
             .collect();
         let next = format!("{}; the ring: {}", sites::RING.next, names.join(" waits for "));
         let verdict = Verdict::deny(refusal(Reason::LeaseHeld, sites::RING), GATE);
-        explanation.decided(verdict, Some(sites::RING), next)
+        explanation.decided(verdict, Some(*sites::RING), next)
     }
 }
 

@@ -35,7 +35,7 @@ use crate::sites;
 /// # };
 /// # let (alpha, bravo) = (attach("alpha")?, attach("bravo")?);
 /// # let work = ChannelKey::new(Locale::InKernel, "work")?;
-/// # let order = alpha.widen(&alpha.mint("build"), ShareScope::Fleet).ok_or_else(|verdict| verdict.to_string())?;
+/// # let order = alpha.widen(&alpha.mint("build"), ShareScope::Fleet).ok()?;
 /// use fak_a2achan::SendOptions;
 /// use std::time::Duration;
 ///
@@ -478,7 +478,7 @@ impl<'a> Spot<'a> {
     }
 }
 
-pub(crate) const fn refusal(reason: Reason, site: SiteInfo) -> Refusal {
+pub(crate) const fn refusal(reason: Reason, site: &'static SiteInfo) -> Refusal {
     Refusal::new(reason, site.site())
 }
 

@@ -5,11 +5,10 @@ use fak_abi::SiteInfo;
 /// Declares the checks, each as a constant and as a line of the public table.
 macro_rules! sites {
     ($( $name:ident = $check:literal, $clause:literal, $refuses:literal, $next:literal; )+) => {
-        $( pub(crate) const $name: SiteInfo =
-            SiteInfo { check: $check, clause: $clause, refuses: $refuses, next: $next }; )+
+        $( pub(crate) const $name: &SiteInfo = &SiteInfo { check: $check, clause: $clause, refuses: $refuses, next: $next }; )+
 
         /// Every check of this crate, for explain.
-        pub const SITES: &[SiteInfo] = &[$($name),+];
+        pub const SITES: &[SiteInfo] = &[$(*$name),+];
     };
 }
 

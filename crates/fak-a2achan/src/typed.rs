@@ -27,7 +27,7 @@ use crate::message::Message;
 /// # };
 /// # let (alpha, bravo) = (attach("alpha")?, attach("bravo")?);
 /// # let work = ChannelKey::new(Locale::InKernel, "work")?;
-/// # let order = alpha.widen(&alpha.mint("build"), ShareScope::Fleet).ok_or_else(|verdict| verdict.to_string())?;
+/// # let order = alpha.widen(&alpha.mint("build"), ShareScope::Fleet).ok()?;
 /// #[derive(Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 /// struct Job {
 ///     number: u32,

@@ -58,6 +58,7 @@ pub mod json;
 mod principal;
 mod reason;
 mod reference;
+mod refused;
 mod seal;
 mod seam;
 mod taint;
@@ -82,6 +83,7 @@ pub use id::{Id, IdError, MAX_ID_BYTES, Quoted};
 pub use principal::{KernelTag, Principal, PrincipalKind, PrincipalSpec};
 pub use reason::{Disposition, Reason};
 pub use reference::{Location, Ref};
+pub use refused::Refused;
 pub use seal::KernelSeal;
 pub use seam::{
     Adjudicator, Claiming, Desk, Edges, Emitter, Engine, EngineClaim, ResolveError, Resolver, ResultAdmitter,

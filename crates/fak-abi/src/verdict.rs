@@ -2,6 +2,7 @@
 //! How opinions are folded into a verdict is the kernel's business.
 
 use std::fmt;
+use std::hash::{Hash, Hasher};
 use std::num::NonZeroU32;
 
 use crate::capability::Capability;
@@ -10,6 +11,7 @@ use crate::digest::Digest;
 use crate::id::Id;
 use crate::reason::{Disposition, Reason};
 use crate::reference::Ref;
+use crate::refused::Refused;
 
 closed_enum! {
     /// The kinds of verdict, with their wire codes (§2.6). Codes 1024 and up are reserved for
@@ -55,22 +57,30 @@ impl VerdictKind {
 }
 
 /// The check that refused: a name frozen in code and, where one check has many instances (the
-/// rules of a policy), which of them. Fixed size, so that a refusal allocates nothing (§2.6).
+/// rules of a policy), which of them. Fixed size, so that a refusal allocates nothing (§2.6). Two sites are the same if
+/// name and instance are.
 // Packed, so that what a refusal has besides goes where padding would be: a refusal is copied on its
 // way, and is two copies of sixteen bytes this way.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy)]
 #[repr(Rust, packed(4))]
 pub struct Site {
-    check: &'static str,
+    check: Check,
     item: Option<NonZeroU32>,
 }
 
+/// A check's name, or all there is to know of it. As large as a name alone.
+#[derive(Clone, Copy)]
+enum Check {
+    Named(&'static str),
+    Listed(&'static SiteInfo),
+}
+
 impl Site {
-    /// A check that has one instance.
+    /// A check that has one instance and nothing to say of itself. A check that is listed is [`SiteInfo::site`].
     #[must_use]
     #[inline]
     pub const fn new(check: &'static str) -> Self {
-        Self { check, item: None }
+        Self { check: Check::Named(check), item: None }
     }
 
     /// The instance `index`, counted from 0.
@@ -84,7 +94,20 @@ impl Site {
     #[must_use]
     #[inline]
     pub const fn check(self) -> &'static str {
-        self.check
+        match self.check {
+            Check::Named(name) => name,
+            Check::Listed(info) => info.check,
+        }
+    }
+
+    /// What is known of the check, if it is a listed one.
+    #[must_use]
+    #[inline]
+    pub const fn info(self) -> Option<&'static SiteInfo> {
+        match self.check {
+            Check::Named(_) => None,
+            Check::Listed(info) => Some(info),
+        }
     }
 
     /// Which instance, counted from 0.
@@ -94,10 +117,31 @@ impl Site {
     }
 }
 
+impl fmt::Debug for Site {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (check, item) = (self.check(), self.item);
+        f.debug_struct("Site").field("check", &check).field("item", &item).finish()
+    }
+}
+
+impl PartialEq for Site {
+    fn eq(&self, other: &Self) -> bool {
+        (self.check(), self.index()) == (other.check(), other.index())
+    }
+}
+
+impl Eq for Site {}
+
+impl Hash for Site {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        (self.check(), self.index()).hash(state);
+    }
+}
+
 impl fmt::Display for Site {
     /// `check` or `check#3`, counted from 1 for people.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.check)?;
+        f.write_str(self.check())?;
         self.item.map_or(Ok(()), |n| write!(f, "#{n}"))
     }
 }
@@ -116,11 +160,11 @@ pub struct SiteInfo {
 }
 
 impl SiteInfo {
-    /// The site itself.
+    /// The site itself, which knows this text.
     #[must_use]
     #[inline]
-    pub const fn site(&self) -> Site {
-        Site::new(self.check)
+    pub const fn site(&'static self) -> Site {
+        Site { check: Check::Listed(self), item: None }
     }
 }
 
@@ -152,10 +196,32 @@ impl Refusal {
         Self { lacks: Some(capability), ..Self::new(Reason::DefaultDeny, site) }
     }
 
+    /// What to do next, in one sentence: have the missing capability granted, or what the check advises, or else what its reason does
+    /// in general. Explain may know more (§3.5).
+    #[must_use]
+    pub(crate) fn next(&self) -> impl fmt::Display {
+        Advice(*self)
+    }
+
     /// The same act may pass after this many milliseconds.
     #[must_use]
     pub const fn retry_after(self, ms: u32) -> Self {
         Self { retry_after_ms: Some(ms), ..self }
+    }
+}
+
+/// What a refusal advises, as text that is put together where it is shown.
+struct Advice(Refusal);
+
+impl fmt::Display for Advice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Refusal { reason, site, lacks, .. } = self.0;
+        match lacks {
+            Some(capability) => {
+                write!(f, "the capability {capability} is not granted: ask the host to grant it")
+            }
+            None => f.write_str(site.info().map_or_else(|| reason.advice(), |info| info.next)),
+        }
     }
 }
 
@@ -352,21 +418,18 @@ impl Verdict {
 }
 
 impl fmt::Display for Verdict {
-    /// One line with rung, reason, site and hint: enough to explain a refusal in one step.
+    /// One line with rung, reason, site and what to do: what the check advises, or else what its reason does in general. Enough to
+    /// explain a refusal in one step.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self::Deny { refusal: Refusal { reason, site, retry_after_ms, lacks }, by } = self else {
+        let Self::Deny { refusal, by } = self else {
             return write!(f, "{} by {}", self.kind(), self.by());
         };
+        let Refusal { reason, site, retry_after_ms, .. } = *refusal;
         write!(f, "deny {reason} ({}) by {by} at {site}", reason.disposition())?;
         if let Some(ms) = retry_after_ms {
             write!(f, ", retry after {ms} ms")?;
         }
-        match lacks {
-            Some(capability) => {
-                write!(f, ": the capability {capability} is not granted: ask the host to grant it")
-            }
-            None => write!(f, ": {}", reason.advice()),
-        }
+        write!(f, ": {}", refusal.next())
     }
 }
 
@@ -411,20 +474,30 @@ impl<T> Outcome<T> {
         }
     }
 
-    /// The value, or an error made of the verdict that refused it: for callers to whom a refusal is the end. What the error says is
-    /// theirs; a verdict's text has rung, reason, check and what to do.
+    /// The value, or the refusal as an error: for callers to whom a refusal is the end.
+    ///
+    /// # Errors
+    ///
+    /// [`Refused`], if it did not happen.
+    ///
+    /// ```
+    /// use fak_abi::{Outcome, Refused};
+    ///
+    /// fn next(number: Outcome<u32>) -> Result<u32, Refused> {
+    ///     Ok(number.ok()? + 1)
+    /// }
+    /// # assert_eq!(next(Outcome::Allow { value: 7, by: "me" }).ok(), Some(8));
+    /// ```
+    #[inline]
+    pub fn ok(self) -> Result<T, Refused> {
+        self.ok_or_else(Refused)
+    }
+
+    /// As [`Outcome::ok`], with an error of the caller's own.
     ///
     /// # Errors
     ///
     /// What `refused` makes of the verdict, if it did not happen.
-    ///
-    /// ```
-    /// use fak_abi::{Outcome, Reason, Refusal, Site};
-    ///
-    /// let refused: Outcome<u32> = Outcome::deny(Refusal::new(Reason::RateLimited, Site::new("me/full")), "me");
-    /// let error = refused.ok_or_else(|verdict| verdict.to_string());
-    /// assert!(error.is_err_and(|text| text.starts_with("deny RATE_LIMITED (wait) by me at me/full: ")));
-    /// ```
     pub fn ok_or_else<E>(self, refused: impl FnOnce(Verdict) -> E) -> Result<T, E> {
         match self {
             Self::Allow { value, .. } => Ok(value),
@@ -491,6 +564,21 @@ mod tests {
         assert_eq!(Verdict::allow("a2achan/gate").to_string(), "allow by a2achan/gate");
     }
 
+    /// §3.5: a check knows better what to do than the reason it shares with others.
+    #[test]
+    fn a_listed_check_gives_its_own_advice() {
+        const TARGET: SiteInfo =
+            SiteInfo { check: "me/target", clause: "§2.4", refuses: "it", next: "do that" };
+        let refusal = Refusal::new(Reason::TrustViolation, TARGET.site());
+        assert_eq!(
+            Verdict::deny(refusal, "me").to_string(),
+            "deny TRUST_VIOLATION (escalate) by me at me/target: do that"
+        );
+        assert_eq!(refusal.site, Site::new("me/target"));
+        assert_eq!(refusal.site.info().map(|info| info.clause), Some("§2.4"));
+        assert_ne!(refusal.site.item(0), refusal.site);
+    }
+
     /// §2.8: a capability that is missing is named, so that nobody has to look up which one it is.
     #[test]
     fn a_refusal_for_want_of_a_capability_names_it() {
@@ -507,5 +595,6 @@ mod tests {
     fn verdicts_stay_small() {
         assert!(size_of::<Verdict>() <= 64, "{}", size_of::<Verdict>());
         assert!(size_of::<Opinion>() <= 48, "{}", size_of::<Opinion>());
+        assert_eq!(size_of::<Site>(), 20);
     }
 }

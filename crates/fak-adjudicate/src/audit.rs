@@ -13,12 +13,18 @@
 //! `prev` of line 8 says, `tail -n 1 audit.jsonl | sha256sum` the head that a checkpoint names, and
 //!
 //! ```sh
-//! prev=sha256:$(printf '%064d' 0); n=0
-//! while IFS= read -r line; do
-//!   n=$((n+1))
-//!   case $line in *'"prev":"'"$prev"'","sum":"'*) ;; *) echo "line $n does not follow"; exit 1 ;; esac
-//!   prev=sha256:$(printf '%s\n' "$line" | sha256sum | cut -c1-64)
-//! done < audit.jsonl; echo "$n lines, head $prev"
+//! check_audit() (
+//!   prev=sha256:$(printf '%064d' 0); n=0; line=
+//!   while IFS= read -r line; do
+//!     n=$((n+1)); before=${line%',"sum":"'*}
+//!     case $line in *'"prev":"'"$prev"'","sum":"'*) ;; *) echo "line $n does not follow"; exit 1 ;; esac
+//!     case $line in *"sha256:$(printf %s "$before" | sha256sum | cut -c1-64)\"}") ;; *) echo "line $n was edited"; exit 1 ;; esac
+//!     prev=sha256:$(printf '%s\n' "$line" | sha256sum | cut -c1-64)
+//!   done
+//!   [ -z "$line" ] || { echo "line $((n+1)) is torn"; exit 1; }
+//!   echo "$n lines, head $prev"
+//! )
+//! check_audit < audit.jsonl
 //! ```
 //!
 //! checks a whole log. `n` counts the lines from 1; `seq` is the number of the act that the entry is

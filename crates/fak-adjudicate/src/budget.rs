@@ -13,31 +13,31 @@ use smallvec::SmallVec;
 /// The name that the budget rung's verdicts carry.
 pub const BUDGET: RungName = "budget";
 
-const CALLS: SiteInfo = SiteInfo {
+const CALLS: &SiteInfo = &SiteInfo {
     check: "budget/calls",
     clause: "§3.8",
     refuses: "an act beyond the calls that the agent or its wave may make",
     next: "the budget does not refill: finish with what is left, or ask the host for more",
 };
-const BYTES: SiteInfo = SiteInfo {
+const BYTES: &SiteInfo = &SiteInfo {
     check: "budget/bytes",
     clause: "§3.8",
     refuses: "an act whose body is beyond the bytes that the agent or its wave may move",
     next: "send less, or ask the host for more; the budget does not refill",
 };
-const COST: SiteInfo = SiteInfo {
+const COST: &SiteInfo = &SiteInfo {
     check: "budget/cost",
     clause: "§3.8",
     refuses: "an act whose cost is beyond what the agent or its wave may spend",
     next: "choose a cheaper act, or ask the host for more; the budget does not refill",
 };
-const PRICE: SiteInfo = SiteInfo {
+const PRICE: &SiteInfo = &SiteInfo {
     check: "budget/price",
     clause: "§3.8",
     refuses: "an act whose metadata names a cost that is no number from 0 up",
     next: "give `cost` as a finite number, 0 or more",
 };
-const NUMBER: SiteInfo = SiteInfo {
+const NUMBER: &SiteInfo = &SiteInfo {
     check: "budget/number",
     clause: "§3.8",
     refuses: "an act of one agent more than budgets are kept for",
@@ -45,7 +45,7 @@ const NUMBER: SiteInfo = SiteInfo {
 };
 
 /// The checks of the budget rung, for explain.
-pub const BUDGET_SITES: &[SiteInfo] = &[CALLS, BYTES, COST, PRICE, NUMBER];
+pub const BUDGET_SITES: &[SiteInfo] = &[*CALLS, *BYTES, *COST, *PRICE, *NUMBER];
 
 /// How much an agent or a wave may do in all (§3.8). What is absent is not limited.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -100,7 +100,7 @@ impl Bucket {
 
 impl State {
     /// The check that one act more would fail.
-    fn check(&self, amount: Amount) -> Option<SiteInfo> {
+    fn check(&self, amount: Amount) -> Option<&'static SiteInfo> {
         self.spent.plus(amount).exceeds(&self.limit)
     }
 }
@@ -195,7 +195,7 @@ impl Amount {
     }
 
     /// The check that this much fails.
-    fn exceeds(self, limit: &Budget) -> Option<SiteInfo> {
+    fn exceeds(self, limit: &Budget) -> Option<&'static SiteInfo> {
         let above = |spent: u64, limit: Option<u64>| limit.is_some_and(|limit| spent > limit);
         // A limit that is no number from 0 up allows nothing.
         let cost = limit.cost.map(|cost| millionths(cost).unwrap_or_default());
@@ -209,7 +209,7 @@ impl Amount {
     }
 }
 
-fn refuse(site: SiteInfo) -> Refusal {
+fn refuse(site: &'static SiteInfo) -> Refusal {
     Refusal::new(Reason::RateLimited, site.site())
 }
 

@@ -5,7 +5,7 @@ use std::sync::{Arc, Weak};
 
 use fak_abi::{
     Adjudicator, CapSet, Clock, Driver, DriverLink, Edges, Emitter, Engine, Id, IdError, InstallError,
-    KernelSeal, ResultAdmitter, RungName, Sequence, Timer, ToolScope, WitnessResolver,
+    KernelSeal, ResultAdmitter, RungName, Sequence, Timer, ToolScope, WitnessResolver, json,
 };
 use thiserror::Error;
 
@@ -15,6 +15,7 @@ use crate::kernel::Kernel;
 use crate::pending::Pending;
 use crate::refs::RefsRung;
 use crate::seams::{Auditor, Grants};
+use crate::tools;
 
 /// Where a host rung stands among the others: lower is asked earlier. The floor always comes
 /// first, whatever the rank (§3.2).
@@ -61,6 +62,21 @@ pub enum BuildError {
         /// What is wrong with the name.
         source: IdError,
     },
+    /// A rung or admitter names a tool that is no act, that no engine serves and that the host does not list, and that looks like an
+    /// act mistyped: it is of a family of the protocol, or near an act's name. It would never be asked (§2.9).
+    #[error("{by} names the tool {tool:?}, which is no act, and which nothing serves or lists{}", meant(.nearest))]
+    Mistyped {
+        /// Who names it.
+        by: RungName,
+        /// The tool.
+        tool: String,
+        /// The nearest name of an act, or of a tool that is served or listed.
+        nearest: Option<String>,
+    },
+}
+
+fn meant(nearest: &Option<String>) -> String {
+    nearest.as_ref().map_or_else(String::new, |near| format!("; did you mean {near:?}?"))
 }
 
 /// Collects what a kernel is made of (§3.1).
@@ -186,8 +202,8 @@ impl KernelBuilder {
     /// Builds the kernel and installs every driver into it.
     ///
     /// # Errors
-    /// [`BuildError`] if a driver belongs to another kernel, two engines serve one tool, or a
-    /// tool's name is no id.
+    /// [`BuildError`] if a driver belongs to another kernel, two engines serve one tool, a tool's name is no id, or a rung or admitter
+    /// is for a tool whose name looks like an act's and is none.
     pub fn build(self) -> Result<Arc<Kernel>, BuildError> {
         let Self { drivers, rungs, admitters, mut engines, tools, .. } = self;
         for driver in &drivers {
@@ -209,11 +225,12 @@ impl KernelBuilder {
         for (tool, engine) in &served {
             names.push(named(engine.name(), tool)?);
         }
+        let known = names.clone();
         for rung in &floor {
-            collect(rung.name, &rung.judge.tools(), &mut names)?;
+            collect(rung.name, &rung.judge.tools(), &known, &mut names)?;
         }
         for screen in &screens {
-            collect(screen.name, &screen.admitter.tools(), &mut names)?;
+            collect(screen.name, &screen.admitter.tools(), &known, &mut names)?;
         }
         let chains = Chains::new(Parts { rungs: floor, screens, tools: names, closed });
 
@@ -261,11 +278,20 @@ fn named(by: RungName, tool: &str) -> Result<Id, BuildError> {
     Id::new(tool).map_err(|source| BuildError::Tool { by, source })
 }
 
-fn collect(by: RungName, scope: &ToolScope, names: &mut Vec<Id>) -> Result<(), BuildError> {
-    if let ToolScope::Only(tools) = scope {
-        for tool in tools {
-            names.push(named(by, tool)?);
+/// Adds the tools of a scope to `names`. A tool of the host's own needs no other mention than this one, so a name is wrong only if
+/// it looks like an act; `known` are the tools that have another.
+fn collect(by: RungName, scope: &ToolScope, known: &[Id], names: &mut Vec<Id>) -> Result<(), BuildError> {
+    let ToolScope::Only(only) = scope else { return Ok(()) };
+    for tool in only {
+        let id = named(by, tool)?;
+        if !tools::protocol().any(|name| name == &*id) && !known.contains(&id) {
+            let near = || json::nearest(&id, tools::protocol().chain(known.iter().map(Id::as_str)));
+            let nearest = near().map(str::to_owned);
+            if nearest.is_some() || tools::in_family(&id) {
+                return Err(BuildError::Mistyped { by, tool: id.as_str().to_owned(), nearest });
+            }
         }
+        names.push(id);
     }
     Ok(())
 }

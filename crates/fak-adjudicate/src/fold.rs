@@ -237,7 +237,7 @@ pub(crate) fn testify(
     (!confirmed).then(|| Refusal::new(Reason::Unwitnessed, sites::UNWITNESSED.site()))
 }
 
-fn deny(reason: Reason, site: fak_abi::SiteInfo, by: RungName) -> Folded {
+fn deny(reason: Reason, site: &'static fak_abi::SiteInfo, by: RungName) -> Folded {
     Folded::Deny(Refusal::new(reason, site.site()), by)
 }
 

@@ -66,6 +66,7 @@ mod shard;
 mod sites;
 #[cfg(feature = "tokio")]
 mod tokio_clock;
+mod tools;
 mod trace;
 
 pub use audit::{

@@ -54,9 +54,9 @@ impl PoolOptions {
 /// let pool = Arc::new(Pool::new(PoolOptions::default()));
 /// let kernel = Kernel::builder().driver(pool.clone()).build()?;
 /// let alpha = kernel.attach(PrincipalSpec::agent(Id::new("alpha")?).caps(CapSet::ALL))?;
-/// let kept = pool.put(&alpha, &alpha.mint("a long text")).ok_or_else(|verdict| verdict.to_string())?;
-/// let got = pool.get(&alpha, kept.digest()).ok_or_else(|verdict| verdict.to_string())?;
-/// assert_eq!(alpha.read(&got).ok_or_else(|verdict| verdict.to_string())?, "a long text");
+/// let kept = pool.put(&alpha, &alpha.mint("a long text")).ok()?;
+/// let got = pool.get(&alpha, kept.digest()).ok()?;
+/// assert_eq!(alpha.read(&got).ok()?, "a long text");
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct Pool {

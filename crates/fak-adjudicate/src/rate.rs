@@ -15,19 +15,19 @@ use parking_lot::Mutex;
 /// The name that the rate rung's verdicts carry.
 pub const RATE: RungName = "rate";
 
-const PRINCIPAL: SiteInfo = SiteInfo {
+const PRINCIPAL: &SiteInfo = &SiteInfo {
     check: "rate/principal",
     clause: "§3.8",
     refuses: "an act of a principal whose bucket is empty",
     next: "wait as long as retry-after says; then the same act has a token",
 };
-const ADDRESS: SiteInfo = SiteInfo {
+const ADDRESS: &SiteInfo = &SiteInfo {
     check: "rate/address",
     clause: "§3.8",
     refuses: "an act of a principal whose bucket for this address is empty",
     next: "wait as long as retry-after says, or address something else",
 };
-const NUMBER: SiteInfo = SiteInfo {
+const NUMBER: &SiteInfo = &SiteInfo {
     check: "rate/number",
     clause: "§3.8",
     refuses: "an act at a new address of a principal that has as many buckets in use as it may",
@@ -35,7 +35,7 @@ const NUMBER: SiteInfo = SiteInfo {
 };
 
 /// The checks of the rate rung, for explain.
-pub const RATE_SITES: &[SiteInfo] = &[PRINCIPAL, ADDRESS, NUMBER];
+pub const RATE_SITES: &[SiteInfo] = &[*PRINCIPAL, *ADDRESS, *NUMBER];
 
 /// A token bucket: `burst` acts at once, then one for every `per` (§3.8).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -258,7 +258,7 @@ impl Shard {
 }
 
 /// Refused at a site for so many microseconds, rounded up to whole milliseconds.
-fn wait(site: SiteInfo, micros: u64) -> Refusal {
+fn wait(site: &'static SiteInfo, micros: u64) -> Refusal {
     let ms = u32::try_from(micros.div_ceil(1000)).unwrap_or(u32::MAX);
     Refusal::new(Reason::RateLimited, site.site()).retry_after(ms)
 }

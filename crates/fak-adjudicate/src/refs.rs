@@ -41,7 +41,7 @@ impl Adjudicator for RefsRung {
     }
 }
 
-fn violation(site: SiteInfo) -> Refusal {
+fn violation(site: &'static SiteInfo) -> Refusal {
     Refusal::new(Reason::TrustViolation, site.site())
 }
 

@@ -16,7 +16,7 @@ pub enum Reservation {
     Full,
     /// The principal's share of the queue is full (§4.12): RATE_LIMITED by `audit`.
     Share,
-    /// The log cannot be written: DEFAULT_DENY by `audit`.
+    /// The log cannot be written, or was closed: DEFAULT_DENY by `audit`.
     Failed,
 }
 

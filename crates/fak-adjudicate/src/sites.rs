@@ -4,10 +4,9 @@ use fak_abi::SiteInfo;
 
 macro_rules! sites {
     ($( $name:ident = $check:literal, $clause:literal, $refuses:literal, $next:literal; )+) => {
-        $( pub(crate) const $name: SiteInfo =
-            SiteInfo { check: $check, clause: $clause, refuses: $refuses, next: $next }; )+
+        $( pub(crate) const $name: &SiteInfo = &SiteInfo { check: $check, clause: $clause, refuses: $refuses, next: $next }; )+
         /// Every check the kernel itself makes.
-        pub const KERNEL_SITES: &[SiteInfo] = &[$($name),+];
+        pub const KERNEL_SITES: &[SiteInfo] = &[$(*$name),+];
     };
 }
 
@@ -61,8 +60,8 @@ sites! {
         "an act of a principal that fills its share of the audit queue",
         "wait for the log to drain; act less often";
     AUDIT_FAILED = "audit/failed", "§3.6",
-        "an act while the audit log cannot be written",
-        "the host has to repair the log's disk";
+        "an act while the audit log cannot be written, or after it was closed",
+        "the host has to repair the log's disk, or is shutting down";
     PENDING_FULL = "kernel/pending", "§3.3",
         "a submission beyond the bound on pending calls",
         "reap or withdraw what was submitted before";

@@ -11,13 +11,13 @@ use crate::topology::Topology;
 
 const NAME: RungName = "agenttopo/edges";
 
-const NO_EDGE: SiteInfo = SiteInfo {
+const NO_EDGE: &SiteInfo = &SiteInfo {
     check: "agenttopo/no-edge",
     clause: "§6.9",
     refuses: "a hand-over between members without an edge",
     next: "hand over along a declared edge, or have the host declare one from the sender to the recipient",
 };
-const OUTSIDE: SiteInfo = SiteInfo {
+const OUTSIDE: &SiteInfo = &SiteInfo {
     check: "agenttopo/outside",
     clause: "§6.9",
     refuses: "a hand-over by a member to somebody outside the group",
@@ -46,7 +46,7 @@ const OUTSIDE: SiteInfo = SiteInfo {
 /// };
 /// let (lead, dev) = (attach("lead")?, attach("dev")?);
 /// let send = |from: &fak_abi::AgentHandle, to| -> Result<_, Box<dyn std::error::Error>> {
-///     let body = from.widen(&from.mint("hello"), ShareScope::Fleet).ok_or_else(|verdict| verdict.to_string())?;
+///     let body = from.widen(&from.mint("hello"), ShareScope::Fleet).ok()?;
 ///     Ok(bus.endpoint(from).send(&ChannelKey::new(Locale::Session, to)?, &body))
 /// };
 /// assert!(send(&lead, "trace-dev")?.is_allow());
@@ -139,7 +139,7 @@ impl Adjudicator for Enforced {
     }
 
     fn sites(&self) -> &'static [SiteInfo] {
-        &[NO_EDGE, OUTSIDE]
+        const { &[*NO_EDGE, *OUTSIDE] }
     }
 
     /// The missing edge, its other end named to those who may know it.

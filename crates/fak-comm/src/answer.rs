@@ -1,7 +1,7 @@
 //! What an act of several parts answers: a value, or a refusal that says more than a verdict does. What more, the collectives and
 //! the arbiter say each in their own module.
 
-use fak_abi::{RungName, Verdict};
+use fak_abi::{Outcome, Refused, RungName, Verdict};
 
 /// What a collective (§6.2) or an act on leases (§6.7) answers; see [`Collective`](crate::Collective) and
 /// [`Leased`](crate::Leased).
@@ -29,28 +29,11 @@ impl<T, R> Answer<T, R> {
         }
     }
 
-    /// The value, or an error made of the refusal, as [`Outcome::ok_or_else`](fak_abi::Outcome::ok_or_else) has it: what the error
-    /// says is the caller's.
+    /// As [`Answer::ok`], with an error of the caller's own, which may say more of the refusal.
     ///
     /// # Errors
     ///
     /// What `refused` makes of the refusal, if it did not happen.
-    ///
-    /// ```
-    /// # use std::time::Duration;
-    /// # use fak_abi::{Id, PrincipalSpec};
-    /// # use fak_adjudicate::Kernel;
-    /// # use fak_comm::{LaneArbiter, LaneRequest};
-    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// let lanes = std::sync::Arc::new(LaneArbiter::new("[lanes]\nconcurrent = [\"docs\"]".parse()?));
-    /// let kernel = Kernel::builder().driver(lanes.clone()).build()?;
-    /// let alpha = kernel.attach(PrincipalSpec::agent(Id::new("alpha")?))?;
-    /// let leased = lanes.lease(&alpha, LaneRequest::Lane("docs"), Duration::from_secs(60));
-    /// let error = leased.ok_or_else(|refused| refused.verdict.to_string());
-    /// assert!(error.is_err_and(|text| text.contains("the capability lane.lease is not granted")));
-    /// # Ok(())
-    /// # }
-    /// ```
     pub fn ok_or_else<E>(self, refused: impl FnOnce(R) -> E) -> Result<T, E> {
         match self {
             Self::Allow { value, .. } => Ok(value),
@@ -75,6 +58,35 @@ impl<T, R> Answer<T, R> {
 }
 
 impl<T, R: AsRef<Verdict>> Answer<T, R> {
+    /// The value, or the refusal's verdict as an error, as [`Outcome::ok`](fak_abi::Outcome::ok) has it.
+    ///
+    /// # Errors
+    ///
+    /// [`Refused`], if it did not happen.
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use fak_abi::{Id, PrincipalSpec};
+    /// # use fak_adjudicate::Kernel;
+    /// # use fak_comm::{LaneArbiter, LaneRequest};
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let lanes = std::sync::Arc::new(LaneArbiter::new("[lanes]\nconcurrent = [\"docs\"]".parse()?));
+    /// let kernel = Kernel::builder().driver(lanes.clone()).build()?;
+    /// let alpha = kernel.attach(PrincipalSpec::agent(Id::new("alpha")?))?;
+    /// let leased = lanes.lease(&alpha, LaneRequest::Lane("docs"), Duration::from_secs(60));
+    /// let error = leased.ok().err().ok_or("leased")?;
+    /// assert!(error.to_string().contains("the capability lane.lease is not granted"));
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn ok(self) -> Result<T, Refused> {
+        match self {
+            Self::Allow { value, by } => Outcome::Allow { value, by },
+            Self::Refuse(refusal) => Outcome::Refuse(refusal.as_ref().clone()),
+        }
+        .ok()
+    }
+
     /// The verdict, without the value.
     pub fn verdict(&self) -> Verdict {
         match self {

@@ -19,7 +19,7 @@ use crate::tie::Tie;
 const LAYER: RungName = "comm";
 const SPAWN: RungName = "comm/spawn";
 
-const ALIVE: SiteInfo = SiteInfo {
+const ALIVE: &SiteInfo = &SiteInfo {
     check: "comm/alive",
     clause: "§6.1",
     refuses: "spawning an id that is alive in the wave",

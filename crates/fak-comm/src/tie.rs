@@ -7,7 +7,7 @@ use fak_abi::{
     ToolCall, Verdict,
 };
 
-const FOREIGN: SiteInfo = SiteInfo {
+const FOREIGN: &SiteInfo = &SiteInfo {
     check: "comm/foreign",
     clause: "§3.1",
     refuses: "an act of a handle of another kernel, or before the layer is built into one",
@@ -15,7 +15,7 @@ const FOREIGN: SiteInfo = SiteInfo {
 };
 
 /// What every layer here checks before its acts, for explain.
-pub(crate) const FOREIGN_SITE: SiteInfo = FOREIGN;
+pub(crate) const FOREIGN_SITE: SiteInfo = *FOREIGN;
 
 /// The link a kernel gave, once it has.
 pub(crate) struct Tie {

@@ -6,8 +6,8 @@ use std::{error::Error, sync::Arc, time::Duration};
 
 use fak_a2achan::{Bus, BusConfig, Delivery, Endpoint, LeasedMessage, PendingReply, RequestOptions};
 use fak_abi::{
-    AgentHandle, Capability::*, ChannelKey, Clock as _, Id, Locale, PrincipalSpec, Ref, Rider, ShareScope,
-    Timestamp,
+    AgentHandle, Capability::*, ChannelKey, Clock as _, Id, Locale, PrincipalSpec, Ref, Refused, Rider,
+    ShareScope, Timestamp,
 };
 use fak_adjudicate::{Kernel, ManualClock};
 
@@ -73,7 +73,7 @@ fn ask(
     let rider = Rider { deadline: Some(clock.now().after(PATIENCE)), ..Rider::default() };
     let options = RequestOptions { rider: Some(&rider), ..RequestOptions::default() };
     let question = shared(asking.agent(), text)?;
-    Ok(asking.request(desk, &question, &options).ok_or_else(|verdict| verdict.to_string())?)
+    Ok(asking.request(desk, &question, &options).ok()?)
 }
 
 fn lease(
@@ -84,12 +84,12 @@ fn lease(
     Ok(desk_of.try_recv_leased(desk, time).message().ok_or("nothing is asked")?)
 }
 
-fn shared(owner: &AgentHandle, text: &'static str) -> Result<Ref, Box<dyn Error>> {
-    Ok(owner.widen(&owner.mint(text), ShareScope::Fleet).ok_or_else(|verdict| verdict.to_string())?)
+fn shared(owner: &AgentHandle, text: &'static str) -> Result<Ref, Refused> {
+    owner.widen(&owner.mint(text), ShareScope::Fleet).ok()
 }
 
 fn read(reader: &AgentHandle, body: &Ref) -> Result<String, Box<dyn Error>> {
-    let text = reader.read(body).ok_or_else(|verdict| verdict.to_string())?;
+    let text = reader.read(body).ok()?;
     Ok(String::from_utf8_lossy(&text).into_owned())
 }
 

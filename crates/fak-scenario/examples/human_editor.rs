@@ -67,7 +67,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     tell("ed approves again", &store.approve(&editor, &task, &approval.decision_id));
 
     for reader in [&writer, &checker] {
-        let view = store.view(reader, &task).ok_or_else(|verdict| verdict.to_string())?;
+        let view = store.view(reader, &task).ok()?;
         let notes: Vec<_> = view.notes().map(|note| &*note.note_id).collect();
         println!("{} sees {:?}, {}, notes {notes:?}", reader.principal().id(), view.title, view.state);
     }

@@ -22,7 +22,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     // What an agent makes is its own until it says otherwise, and saying so is an act.
     let draft = alpha.mint("build the release");
     println!("alpha sends a private body: {}", a.send(&work, &draft));
-    let order = alpha.widen(&draft, ShareScope::Fleet).ok_or_else(|verdict| verdict.to_string())?;
+    let order = alpha.widen(&draft, ShareScope::Fleet).ok()?;
     println!("alpha sends it widened: {}", a.send(&work, &order));
 
     // The sender came first. A receiver of another fleet is refused, and the message keeps its place.
@@ -30,8 +30,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     println!("bravo receives: {}", told(&bravo, &b.try_recv(&work)));
 
     // The receiver comes first: it waits, on a thread of its own, until there is something for it.
-    let reply =
-        bravo.widen(&bravo.mint("on it"), ShareScope::Fleet).ok_or_else(|verdict| verdict.to_string())?;
+    let reply = bravo.widen(&bravo.mint("on it"), ShareScope::Fleet).ok()?;
     let heard = thread::scope(|scope| {
         let waiting = scope.spawn(|| pollster::block_on(a.recv(&work)));
         println!("bravo sends: {}", b.send(&work, &reply));

@@ -5,7 +5,7 @@
 use std::{error::Error, sync::Arc, time::Duration};
 
 use fak_a2achan::{Bus, BusConfig};
-use fak_abi::{AgentHandle, CapSet, ChannelKey, Id, Locale, PrincipalSpec, Ref, ShareScope};
+use fak_abi::{AgentHandle, CapSet, ChannelKey, Id, Locale, PrincipalSpec, Ref, Refused, ShareScope};
 use fak_adjudicate::{Kernel, ManualClock, Rank};
 use fak_agenttopo::{Enforced, Topology};
 use fak_comm::{Comm, Group, GroupSpec, LaneArbiter, LaneRequest, Member, Reduction, Witness};
@@ -48,7 +48,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     println!("lead scatters: {}", pollster::block_on(team.scatter(&lead, &goals))?.verdict());
     for agent in &reviewers {
         let message = bus.endpoint(agent).try_recv_group(team.group().name()).message().ok_or("no goal")?;
-        let goal = agent.read(message.body()).ok_or_else(|verdict| verdict.to_string())?;
+        let goal = agent.read(message.body()).ok()?;
         println!("{} is to {}", agent.principal().id(), String::from_utf8_lossy(&goal));
     }
     let desk = ChannelKey::new(Locale::InKernel, "bob")?;
@@ -72,7 +72,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         "artifacts": [], "notes": [], "open_decisions": [], "updated_by": {"kind": "agent", "id": "lead"}, "updated_at": NOW,
     }))?)?;
     let base = store.revision(&task).ok_or("no such task")?.1.to_string();
-    let barrier = team.barrier(&lead).ok_or_else(|verdict| verdict.to_string())?;
+    let barrier = team.barrier(&lead).ok()?;
     for (rank, agent) in reviewers.iter().enumerate() {
         let author = json!({"kind": "agent", "id": agent.principal().id().as_str()});
         let note = json!({"note_id": format!("note_{rank}"), "author": author, "kind": "comment", "body_ref": body, "created_at": NOW});
@@ -80,7 +80,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             "schema": "fak.shared-patch.v1", "task_id": "task_review", "base_rev": base, "actor": author, "scope": "fleet",
             "durability": "session", "ops": [{"op": "append", "path": "/notes", "value": note}], "message": "",
         }))?;
-        let patched = store.patch_json(agent, &patch, None)?.ok_or_else(|verdict| verdict.to_string())?;
+        let patched = store.patch_json(agent, &patch, None)?.ok()?;
         let witness = Witness::of(barrier.group(), rank).ok_or("no such rank")?;
         let arrived = barrier.arrive(agent, &witness);
         let missing = barrier.report().missing.len();
@@ -91,24 +91,17 @@ fn main() -> Result<(), Box<dyn Error>> {
     // Votes are folded in order of rank; the winner is the very value that its author made.
     let votes = reviewers.iter().zip(["merge", "hold", "merge"]).map(|(agent, vote)| shared(agent, vote));
     let votes = votes.collect::<Result<Vec<_>, _>>()?;
-    let gathered = pollster::block_on(team.gather(&mia, &votes, Reduction::Vote, &[]))?
-        .ok_or_else(|refused| refused.verdict.to_string())?;
-    let (winner, output) = (
-        gathered.winner.ok_or("nobody")?.1,
-        mia.read(&gathered.output).ok_or_else(|verdict| verdict.to_string())?,
-    );
+    let gathered = pollster::block_on(team.gather(&mia, &votes, Reduction::Vote, &[]))?.ok()?;
+    let (winner, output) = (gathered.winner.ok_or("nobody")?.1, mia.read(&gathered.output).ok()?);
     println!(
         "mia gathers {:?}, as {winner} put it, {}",
         String::from_utf8_lossy(&output),
         gathered.output.taint()
     );
-    println!(
-        "notes in the record: {}",
-        store.view(&mia, &task).ok_or_else(|verdict| verdict.to_string())?.notes().len()
-    );
+    println!("notes in the record: {}", store.view(&mia, &task).ok()?.notes().len());
     Ok(())
 }
 
-fn shared(owner: &AgentHandle, text: &'static str) -> Result<Ref, Box<dyn Error>> {
-    Ok(owner.widen(&owner.mint(text), ShareScope::Fleet).ok_or_else(|verdict| verdict.to_string())?)
+fn shared(owner: &AgentHandle, text: &'static str) -> Result<Ref, Refused> {
+    owner.widen(&owner.mint(text), ShareScope::Fleet).ok()
 }

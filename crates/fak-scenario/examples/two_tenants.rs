@@ -5,7 +5,7 @@
 use std::{error::Error, sync::Arc};
 
 use fak_a2achan::{Bus, BusConfig};
-use fak_abi::{AgentHandle, Capability::*, ChannelKey, Id, Locale, PrincipalSpec, Ref, ShareScope};
+use fak_abi::{AgentHandle, Capability::*, ChannelKey, Id, Locale, PrincipalSpec, Ref, Refused, ShareScope};
 use fak_adjudicate::Kernel;
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -22,13 +22,13 @@ fn main() -> Result<(), Box<dyn Error>> {
     println!("zeta sends: {}", bus.endpoint(&zeta).send(&desk, &shared(&zeta, "zeta's order")?));
     for agent in [&zeta, &acme_too] {
         let message = bus.endpoint(agent).try_recv(&desk).message().ok_or("nothing for it")?;
-        let text = agent.read(message.body()).ok_or_else(|verdict| verdict.to_string())?;
+        let text = agent.read(message.body()).ok()?;
         println!("{} receives {:?}", agent.principal().id(), String::from_utf8_lossy(&text));
     }
 
     // One topic for both: a publication skips whom it is not for, and says how many.
-    let mut zetas = bus.endpoint(&zeta).subscribe(&news).ok_or_else(|verdict| verdict.to_string())?;
-    let mut acmes = bus.endpoint(&acme_too).subscribe(&news).ok_or_else(|verdict| verdict.to_string())?;
+    let mut zetas = bus.endpoint(&zeta).subscribe(&news).ok()?;
+    let mut acmes = bus.endpoint(&acme_too).subscribe(&news).ok()?;
     let publication = bus.endpoint(&acme).publish(&news, &shared(&acme, "acme's news")?);
     println!("acme publishes: {} copy, {} skipped", publication.fanout, publication.skipped);
     println!(
@@ -67,6 +67,6 @@ fn attach(kernel: &Arc<Kernel>, name: &str, tenant: &str) -> Result<AgentHandle,
     Ok(kernel.attach(spec.caps([A2aSend, A2aRecv, RefWiden]))?)
 }
 
-fn shared(owner: &AgentHandle, text: &'static str) -> Result<Ref, Box<dyn Error>> {
-    Ok(owner.widen(&owner.mint(text), ShareScope::Tenant).ok_or_else(|verdict| verdict.to_string())?)
+fn shared(owner: &AgentHandle, text: &'static str) -> Result<Ref, Refused> {
+    owner.widen(&owner.mint(text), ShareScope::Tenant).ok()
 }

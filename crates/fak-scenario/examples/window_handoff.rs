@@ -21,7 +21,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     // The summary stays private: the continuation is the writer's own key, so nothing has to be widened.
     let summary = writer.mint("chapter 3 is drafted; the figures are missing");
     let tasks = [writer.mint("draw figure 3.1"), writer.mint("check the references")];
-    let window = mine.compact(&summary, &tasks).ok_or_else(|verdict| verdict.to_string())?;
+    let window = mine.compact(&summary, &tasks).ok()?;
     println!("writer hands over to a window whose name has {} characters", window.len());
 
     // The name alone gives no right.
@@ -35,7 +35,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     println!("with a quarantined task: {}", mine.compact(&summary, &[poisoned]).verdict());
 
     // What was handed over and not resumed when its owner goes becomes a dead letter, not somebody's loot.
-    let left = mine.compact(&summary, &[]).ok_or_else(|verdict| verdict.to_string())?;
+    let left = mine.compact(&summary, &[]).ok()?;
     kernel.detach(writer.principal().id())?;
     let again = attach("writer")?;
     println!("the next incarnation resumes it: {}", told(&again, &bus.endpoint(&again).resume(&left)));

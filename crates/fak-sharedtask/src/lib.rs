@@ -20,19 +20,19 @@
 //! let task = TaskId::new("task_release").ok_or("no id")?;
 //! let body = BodyRef::of(b"what has to be done", ShareScope::Fleet);
 //! let record = Record::new(task.clone(), planner.principal(), "Ship it", body, Timestamp::default());
-//! let base = store.create_by(&planner, &record).ok_or_else(|verdict| verdict.to_string())??;
+//! let base = store.create_by(&planner, &record).ok()??;
 //!
 //! let patch = Patch::new(task.clone(), base, planner.principal()).state("done").message("shipped");
-//! let first = store.patch(&planner, &patch, None).ok_or_else(|verdict| verdict.to_string())?;
+//! let first = store.patch(&planner, &patch, None).ok()?;
 //! assert!(first.result.is_accepted());
 //!
 //! // The same patch again stands on a base that is no longer current: it is told what changed.
-//! let again = store.patch(&planner, &patch, None).ok_or_else(|verdict| verdict.to_string())?;
+//! let again = store.patch(&planner, &patch, None).ok()?;
 //! let conflict = again.result.conflict.ok_or("no conflict")?;
 //! assert_eq!(&*again.result.reason, "STALE_BASE");
 //! assert_eq!((conflict.base_value.as_str(), conflict.current_value.as_str()), (Some("open"), Some("done")));
 //!
-//! assert_eq!(&*store.view(&planner, &task).ok_or_else(|verdict| verdict.to_string())?.state, "done");
+//! assert_eq!(&*store.view(&planner, &task).ok()?.state, "done");
 //! # Ok(())
 //! # }
 //! ```

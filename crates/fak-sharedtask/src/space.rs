@@ -50,11 +50,11 @@ impl Default for SpaceConfig {
 /// let spec = PrincipalSpec::agent(Id::new("alpha")?).fleet(Id::new("crew")?);
 /// let alpha = kernel.attach(spec.caps([SpaceWrite, SpaceRead, RefWiden]))?;
 ///
-/// let plan = alpha.widen(&alpha.mint("ship on Friday"), ShareScope::Fleet).ok_or_else(|verdict| verdict.to_string())?;
-/// let first = space.put(&alpha, "plan/date", &plan).ok_or_else(|verdict| verdict.to_string())?;
+/// let plan = alpha.widen(&alpha.mint("ship on Friday"), ShareScope::Fleet).ok()?;
+/// let first = space.put(&alpha, "plan/date", &plan).ok()?;
 /// assert_eq!(first, CellWrite::Done { version: 1 });
 /// // The cell is there now: putting again is a conflict, not a refusal.
-/// let again = space.put(&alpha, "plan/date", &plan).ok_or_else(|verdict| verdict.to_string())?;
+/// let again = space.put(&alpha, "plan/date", &plan).ok()?;
 /// assert_eq!(again, CellWrite::Conflict { current: Some(1) });
 /// # Ok(())
 /// # }

@@ -90,19 +90,19 @@ impl Default for Bounds {
 /// let task = TaskId::new("task_notes").ok_or("task_ and a name")?;
 /// let body = BodyRef::of(b"write them", ShareScope::Fleet);
 /// let record = Record::new(task.clone(), lead.principal(), "Notes", body.clone(), Timestamp::default());
-/// let base = store.create_by(&lead, &record).ok_or_else(|verdict| verdict.to_string())??;
+/// let base = store.create_by(&lead, &record).ok()??;
 ///
 /// // Two appends on one base: both are there.
 /// for (who, note) in [(&lead, "n1"), (&dev, "n2")] {
 ///     let patch = Patch::new(task.clone(), base.clone(), who.principal());
 ///     let patch = patch.note(note, body.clone(), Timestamp::default());
-///     assert!(store.patch(who, &patch, None).ok_or_else(|verdict| verdict.to_string())?.result.is_accepted());
+///     assert!(store.patch(who, &patch, None).ok()?.result.is_accepted());
 /// }
-/// assert_eq!(store.view(&dev, &task).ok_or_else(|verdict| verdict.to_string())?.notes().count(), 2);
+/// assert_eq!(store.view(&dev, &task).ok()?.notes().count(), 2);
 ///
 /// // A title needs the current base, and a patch that no merge does says why.
 /// let patch = Patch::new(task, base, dev.principal()).title("");
-/// let denied = store.patch(&dev, &patch, None).ok_or_else(|verdict| verdict.to_string())?;
+/// let denied = store.patch(&dev, &patch, None).ok()?;
 /// assert_eq!(denied.fault.ok_or("not denied")?.at, "/ops/0/value");
 /// # Ok(())
 /// # }

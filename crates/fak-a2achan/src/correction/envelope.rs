@@ -24,7 +24,7 @@ pub const MAX_CORRECTION_BYTES: u64 = 1_024;
 /// # };
 /// # let (alpha, bravo) = (attach("alpha")?, attach("bravo")?);
 /// # let work = ChannelKey::new(Locale::InKernel, "work")?;
-/// # let order = alpha.widen(&alpha.mint("build"), ShareScope::Fleet).ok_or_else(|verdict| verdict.to_string())?;
+/// # let order = alpha.widen(&alpha.mint("build"), ShareScope::Fleet).ok()?;
 /// use fak_a2achan::{CorrectionRequest, WorkerStatus};
 ///
 /// let status = WorkerStatus {

@@ -20,7 +20,7 @@ pub(crate) const BY: RungName = "a2achan/correction";
 pub(crate) struct CorrectionRung(pub(crate) Arc<Core>);
 
 /// Why one of these acts is refused.
-pub(super) type Unfit = (Reason, SiteInfo);
+pub(super) type Unfit = (Reason, &'static SiteInfo);
 
 /// The scope of a body that is shared explicitly between two sides: their fleet, else their tenant.
 pub(super) fn shared_scope(a: &Principal, b: &Principal) -> Option<ShareScope> {

@@ -35,14 +35,14 @@ use crate::sites;
 /// # };
 /// # let (alpha, bravo) = (attach("alpha")?, attach("bravo")?);
 /// # let work = ChannelKey::new(Locale::InKernel, "work")?;
-/// # let order = alpha.widen(&alpha.mint("build"), ShareScope::Fleet).ok_or_else(|verdict| verdict.to_string())?;
+/// # let order = alpha.widen(&alpha.mint("build"), ShareScope::Fleet).ok()?;
 /// use fak_a2achan::RequestOptions;
 ///
 /// let asking = bus.endpoint(&alpha);
-/// let mut answer = asking.request(&work, &order, &RequestOptions::default()).ok_or_else(|verdict| verdict.to_string())?;
+/// let mut answer = asking.request(&work, &order, &RequestOptions::default()).ok()?;
 /// // The right to reply is the received request, once.
 /// let request = bus.endpoint(&bravo).try_recv(&work).message().ok_or("nothing")?;
-/// let done = bravo.widen(&bravo.mint("built"), ShareScope::Fleet).ok_or_else(|verdict| verdict.to_string())?;
+/// let done = bravo.widen(&bravo.mint("built"), ShareScope::Fleet).ok()?;
 /// assert!(bus.endpoint(&bravo).reply(&request, &done).is_allow());
 /// assert!(!bus.endpoint(&bravo).reply(&request, &done).is_allow());
 /// assert_eq!(answer.try_take().message().ok_or("no answer")?.body().digest(), done.digest());

@@ -14,8 +14,11 @@ use crate::sites;
 
 impl Endpoint {
     /// Answers a request that this agent received (§4.7): once, adjudicated like any send, for which it
-    /// needs `a2a.send`. An answer that comes when nobody waits any more becomes a dead letter. The body
-    /// has to reach the requester: widen it to a fleet or tenant that both are of.
+    /// needs `a2a.send`. The body has to reach the requester: widen it to a fleet or tenant that both are of.
+    ///
+    /// An answer that comes when nobody waits any more, after the deadline above all, is *allowed* all the same, and becomes a
+    /// dead letter of cause `late`. Who has to know looks at [`Message::expires`] before the work and before the answer, against the
+    /// clock that the kernel was built with, and at [`Endpoint::dead_letters`] after it.
     pub fn reply(&self, request: &Message, body: &Ref) -> Verdict {
         let answer = request.entry().extra.as_ref().and_then(|extra| extra.answer.as_ref());
         let slot = answer.map(|Return(slot)| slot);

@@ -186,6 +186,9 @@ impl AuditEntry {
                 o.u64("incarnation", *incarnation);
             }
             o.string_unless_empty("address", &plain(self.address.view()));
+            if let OwnedAddress::Group(_, rank) = self.address {
+                o.u64("rank", rank.into());
+            }
             match &self.body {
                 Body::None => {}
                 Body::Small(body) => o.member("digest").put(&written(body.digest())),

@@ -156,7 +156,35 @@ impl<S: AuditSink> AuditLog<S> {
     }
 
     /// As [`AuditLog::drain`], after waiting until something is queued: for a thread of the host's.
-    /// `None` once the kernel is gone and everything is written.
+    /// `None` once the kernel is gone, or the log was [closed](Audit::close), and everything is written.
+    ///
+    /// The kernel is gone when nothing keeps it any more: no `Arc` of the kernel, no [`AgentHandle`](fak_abi::AgentHandle), and nothing
+    /// that has one in it (an endpoint, a channel or subscription, a guard of a leased message, a pending reply or collective, a group,
+    /// a watch). A host that cannot tell when they all are dropped closes the log.
+    ///
+    /// ```
+    /// use std::{sync::Arc, thread};
+    /// use fak_abi::{Id, PrincipalSpec};
+    /// use fak_adjudicate::{AuditError, AuditLog, AuditOptions, Kernel};
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let (audit, mut log, _) = AuditLog::open(&b""[..], Vec::new(), Default::default(), AuditOptions::default())?;
+    /// let scribe = thread::spawn(move || -> Result<_, AuditError> {
+    ///     while log.drain_blocking()?.is_some() {}
+    ///     Ok(log.checkpoint())
+    /// });
+    /// let audit = Arc::new(audit);
+    /// let kernel = Kernel::builder().audit(audit.clone()).build()?;
+    /// let alpha = kernel.attach(PrincipalSpec::agent(Id::new("alpha")?))?;
+    /// # let _ = alpha.mint("kept");
+    ///
+    /// audit.close(); // though kernel and handle are kept
+    /// let end = scribe.join().map_err(|_| "the scribe panicked")??;
+    /// assert_eq!(end.count, 0);
+    /// # drop((alpha, kernel));
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// # Errors
     /// As [`AuditLog::drain`]. Does not wait while something is left over from a failure.

@@ -5,7 +5,7 @@
 //! reserved on one thread and used or given back on another: the shards' counts then drift apart,
 //! even below zero, but their sum is exact, and a shard without a slot borrows from the next.
 
-use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicU8, AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use fak_abi::{Event, EventKind, KernelTag, Principal, RungName, Timestamp, Tool, ToolCall, Verdict};
@@ -19,6 +19,13 @@ use crate::shard::{SHARDS, here};
 
 /// Principals whose incarnations differ by a multiple of this share one allowance.
 const ALLOWANCES: usize = 4096;
+
+/// Whoever asks gets a slot, if there is one.
+const OPEN: u8 = 0;
+/// The log cannot be written: acts get none. What only cites an act still does.
+const FAILED: u8 = 1;
+/// The log was closed: nothing does.
+const CLOSED: u8 = 2;
 
 /// No incarnation: those of a kernel begin at 1.
 const STRANGERS: u64 = 0;
@@ -37,7 +44,7 @@ pub struct Gap {
 }
 
 /// The kernel's half of an audit log (§3.6). Made by [`AuditLog::open`](super::AuditLog::open); belongs to
-/// one kernel. Dropping it lets a thread in
+/// one kernel. [`Audit::close`], or dropping it with the kernel, lets a thread in
 /// [`AuditLog::drain_blocking`](super::AuditLog::drain_blocking) write the rest and end.
 #[derive(Debug)]
 pub struct Audit(Arc<Queue>);
@@ -49,7 +56,8 @@ pub(super) struct Queue {
     held: Box<[AtomicU32]>,
     share: u32,
     tag: OnceLock<KernelTag>,
-    failed: AtomicBool,
+    /// [`OPEN`], or who gets no slot any more.
+    state: AtomicU8,
     gap: Mutex<Option<Gap>>,
     signal: Mutex<Signal>,
     changed: Condvar,
@@ -70,14 +78,20 @@ struct Shard {
 #[derive(Debug, Default)]
 struct Signal {
     dirty: bool,
+    /// The last write failed.
+    failed: bool,
+    /// The host closed the log: what has a slot is still written.
     closed: bool,
+    /// The kernel's half is dropped: nothing has a slot that is not queued.
+    gone: bool,
 }
 
 impl Shard {
     #[inline]
     fn reserve(&self) -> bool {
         let more = |used| (used < self.capacity).then_some(used + 1);
-        self.used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).is_ok()
+        // Ordered against the state, see `Queue::stands_below`.
+        self.used.fetch_update(Ordering::SeqCst, Ordering::Relaxed, more).is_ok()
     }
 }
 
@@ -94,7 +108,7 @@ impl Queue {
             held: (0..ALLOWANCES).map(|_| AtomicU32::new(0)).collect(),
             share: u32::try_from(share).unwrap_or(u32::MAX),
             tag: OnceLock::new(),
-            failed: AtomicBool::new(false),
+            state: AtomicU8::new(OPEN),
             gap: Mutex::default(),
             signal: Mutex::default(),
             changed: Condvar::new(),
@@ -125,6 +139,31 @@ impl Queue {
     #[inline]
     fn reserve(&self) -> bool {
         self.own().is_some_and(Shard::reserve) || self.borrow()
+    }
+
+    /// After a slot was taken: false, and it is given back, if the log has come to `state` meanwhile. Whoever closes the log looks at
+    /// the slots after setting the state: one of the two sees the other, so that nothing is queued behind a drain that has ended.
+    #[inline]
+    fn stands_below(&self, state: u8) -> bool {
+        let stands = self.state.load(Ordering::SeqCst) < state;
+        if !stands {
+            self.release();
+        }
+        stands
+    }
+
+    #[inline]
+    fn release(&self) {
+        if let Some(shard) = self.own() {
+            shard.used.fetch_sub(1, Ordering::SeqCst);
+        }
+        if self.state.load(Ordering::SeqCst) == CLOSED {
+            self.wake();
+        }
+    }
+
+    fn used(&self) -> i64 {
+        self.shards.iter().map(|shard| shard.used.load(Ordering::SeqCst)).sum()
     }
 
     #[cold]
@@ -205,16 +244,24 @@ impl Queue {
     }
 
     pub(super) fn set_failed(&self, failed: bool) {
-        self.failed.store(failed, Ordering::Release);
+        let mut signal = self.signal.lock();
+        signal.failed = failed;
+        let state = if failed { FAILED } else { OPEN };
+        self.state.store(if signal.closed { CLOSED } else { state }, Ordering::SeqCst);
     }
 
-    /// Waits until something is queued; false once the kernel's half is gone as well.
+    /// Waits until something is queued; false once the kernel's half is gone as well, or the log is closed and nothing has a slot.
     pub(super) fn wait(&self) -> bool {
         let mut signal = self.signal.lock();
-        while !signal.dirty && !signal.closed {
+        loop {
+            if std::mem::take(&mut signal.dirty) {
+                return true;
+            }
+            if signal.gone || (signal.closed && self.used() == 0) {
+                return false;
+            }
             self.changed.wait(&mut signal);
         }
-        std::mem::take(&mut signal.dirty) || !signal.closed
     }
 }
 
@@ -226,14 +273,26 @@ impl Audit {
     /// How many slots are reserved or hold an entry that is not written.
     #[must_use]
     pub fn pending(&self) -> usize {
-        let used: i64 = self.0.shards.iter().map(|shard| shard.used.load(Ordering::Relaxed)).sum();
-        usize::try_from(used).unwrap_or_default()
+        usize::try_from(self.0.used()).unwrap_or_default()
     }
 
     /// True while the log cannot be written, so that every act is refused.
     #[must_use]
     pub fn has_failed(&self) -> bool {
-        self.0.failed.load(Ordering::Acquire)
+        self.0.signal.lock().failed
+    }
+
+    /// Ends the log while the kernel still stands (§3.6): from now on every act is refused DEFAULT_DENY by `audit`, acts that have a
+    /// slot finish and are written, and then [`AuditLog::drain_blocking`](super::AuditLog::drain_blocking) answers `None`,
+    /// whatever still keeps the kernel alive. What is refused or dies after that is counted, and summed in the gap entry that one
+    /// more [`AuditLog::drain`](super::AuditLog::drain) writes. Closing twice is closing once.
+    pub fn close(&self) {
+        {
+            let mut signal = self.0.signal.lock();
+            signal.closed = true;
+            self.0.state.store(CLOSED, Ordering::SeqCst);
+        }
+        self.0.changed.notify_one();
     }
 }
 
@@ -244,20 +303,21 @@ impl Auditor for Audit {
     }
 
     fn reserve(&self, who: &Principal) -> Reservation {
-        if self.has_failed() {
+        if self.0.state.load(Ordering::Relaxed) != OPEN {
             return Reservation::Failed;
         }
         let held = self.0.allowance(self.0.holder(who)).map_or(0, |held| held.load(Ordering::Relaxed));
         if held >= self.0.share {
             return Reservation::Share;
         }
-        if self.0.reserve() { Reservation::Reserved } else { Reservation::Full }
+        if !self.0.reserve() {
+            return Reservation::Full;
+        }
+        if self.0.stands_below(FAILED) { Reservation::Reserved } else { Reservation::Failed }
     }
 
     fn release(&self) {
-        if let Some(shard) = self.0.own() {
-            shard.used.fetch_sub(1, Ordering::Relaxed);
-        }
+        self.0.release();
     }
 
     fn record(&self, event: &Event<'_>) {
@@ -276,7 +336,7 @@ impl Auditor for Audit {
     }
 
     fn note(&self, event: &Event<'_>) {
-        if self.0.reserve() {
+        if self.0.reserve() && self.0.stands_below(CLOSED) {
             self.0.push(event);
         } else {
             self.miss(event.at, event.seq);
@@ -299,7 +359,7 @@ impl Auditor for Audit {
 
 impl Drop for Audit {
     fn drop(&mut self) {
-        self.0.signal.lock().closed = true;
+        self.0.signal.lock().gone = true;
         self.0.changed.notify_one();
     }
 }

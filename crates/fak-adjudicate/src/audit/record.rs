@@ -62,6 +62,8 @@ pub struct AuditRecord {
     pub incarnation: Option<u64>,
     /// What was addressed, as policy globs match it.
     pub address: Option<String>,
+    /// Which rank of a group was addressed.
+    pub rank: Option<u64>,
     /// The digest of the body.
     pub digest: Option<Digest>,
     /// What was answered.
@@ -141,6 +143,7 @@ impl AuditRecord {
             principal_kind: word(f, "principal_kind", "\"agent\" or \"human\"")?,
             incarnation: number(f, "incarnation")?,
             address: text(f, "address")?,
+            rank: number(f, "rank")?,
             digest: word(f, "digest", "a sha256 digest")?,
             verdict: word(f, "verdict", "a kind of verdict")?,
             reason: word(f, "reason", "one of the twelve reasons")?,

@@ -11,6 +11,7 @@ use super::covering::Covering;
 use super::glob::Glob;
 use super::program::Family;
 use super::rule::{Effect, Grant, Policy, Rule, Who};
+use crate::tools;
 
 /// Something suspicious about one rule of a policy (§3.7).
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,13 +30,9 @@ impl fmt::Display for PolicyLint {
     }
 }
 
-/// What the tools of the protocol begin with.
-const PROTOCOL: [&str; 8] =
-    ["a2a.", "ref.", "pool.", "sharedtask.", "space.", "comm.", "lane.", "forensics."];
-
 impl Policy {
     /// Names the rules that can never match or never decide (§3.7). `tools` are the host's own
-    /// tools, if they are known: without them a rule for a tool outside the protocol is believed.
+    /// tools, if they are known: without them a rule for a tool that is no act is named as well, since it may be an act mistyped.
     /// Rules that only several others together make superfluous are not found. Linear in the rules
     /// that name a tool, agent, fleet or address exactly; quadratic in those that name all of them by
     /// patterns, or not at all, up to a bound: past it, the first rule that was not compared is named
@@ -51,6 +48,7 @@ impl Policy {
             let text = never
                 .or_else(|| never_decides(&covering, rule, position, &work))
                 .or_else(|| (work.is_done() && !was_done).then(|| UNCOMPARED.to_owned()))
+                .or_else(|| no_act(rule, tools))
                 .or_else(|| invites_retries(rule));
             found.extend(text.map(|text| PolicyLint {
                 line: rule.line,
@@ -206,18 +204,28 @@ fn never_matches(rule: &Rule, tools: Option<&[&str]>) -> Option<String> {
 }
 
 fn unknown_tool(tool: &Glob, tools: Option<&[&str]>) -> Option<String> {
-    let protocol = || Act::ALL.iter().flat_map(|act| [act.tool(), act.capability().name()]);
-    if protocol().any(|name| tool.matches(name)) {
-        return None;
-    }
-    let host = tools.unwrap_or_default();
-    let ours = PROTOCOL.iter().any(|family| tool.literal().starts_with(family));
-    if host.iter().any(|name| tool.matches(name)) || (tools.is_none() && !ours) {
-        return None;
-    }
-    let near = nearest(tool.pattern(), protocol().chain(host.iter().copied()));
-    let meant = near.map_or_else(String::new, |near| format!(", did you mean {near:?}?"));
+    let sure = tools.is_some() || tools::in_family(tool.literal());
+    let meant = unknown(tool, tools).filter(|_| sure)?;
     Some(format!("never matches: no tool is named {:?}{meant}", tool.pattern()))
+}
+
+/// A tool that may be one of the host's own, which nobody named.
+fn no_act(rule: &Rule, tools: Option<&[&str]>) -> Option<String> {
+    let meant = unknown(&rule.tool, tools)?;
+    Some(format!(
+        "matches no act: {:?} is a tool of the host's own, or a mistake{meant}",
+        rule.tool.pattern()
+    ))
+}
+
+/// Of a tool that is not known, what may be meant, as the end of a sentence.
+fn unknown(tool: &Glob, tools: Option<&[&str]>) -> Option<String> {
+    let host = || tools.unwrap_or_default().iter().copied();
+    if tools::protocol().chain(host()).any(|name| tool.matches(name)) {
+        return None;
+    }
+    let near = tools::nearest(tool.pattern(), host());
+    Some(near.map_or_else(String::new, |near| format!(", did you mean {near:?}?")))
 }
 
 fn impossible_who(who: &Who) -> Option<String> {

@@ -15,13 +15,13 @@ use crate::seams::Grants;
 /// The name that the policy's verdicts carry.
 pub const POLICY: RungName = "policy";
 
-pub(super) const DENY: SiteInfo = SiteInfo {
+pub(super) const DENY: &SiteInfo = &SiteInfo {
     check: "policy/deny",
     clause: "§3.7",
     refuses: "an act that a deny rule of the host's policy matches",
     next: "do something else, or ask the host to change the rule of that number",
 };
-pub(super) const DEFAULT: SiteInfo = SiteInfo {
+pub(super) const DEFAULT: &SiteInfo = &SiteInfo {
     check: "policy/default",
     clause: "§3.7",
     refuses: "an act that no allow rule of the host's policy matches",
@@ -29,7 +29,7 @@ pub(super) const DEFAULT: SiteInfo = SiteInfo {
 };
 
 /// The checks of the policy rung, for explain.
-pub const POLICY_SITES: &[SiteInfo] = &[DENY, DEFAULT];
+pub const POLICY_SITES: &[SiteInfo] = &[*DENY, *DEFAULT];
 
 /// Judges acts by a [`Policy`] that can be replaced as a whole while acts run (§3.1, §3.7).
 ///

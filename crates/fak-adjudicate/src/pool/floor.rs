@@ -11,10 +11,9 @@ pub const POOL: RungName = "pool";
 
 macro_rules! sites {
     ($($name:ident = $check:literal, $clause:literal, $refuses:literal, $next:literal;)+) => {
-        $(pub(super) const $name: SiteInfo =
-            SiteInfo { check: $check, clause: $clause, refuses: $refuses, next: $next };)+
+        $(pub(super) const $name: &SiteInfo = &SiteInfo { check: $check, clause: $clause, refuses: $refuses, next: $next };)+
         /// The checks of the pool, for explain.
-        pub const POOL_SITES: &[SiteInfo] = &[$($name),+];
+        pub const POOL_SITES: &[SiteInfo] = &[$(*$name),+];
     };
 }
 

@@ -153,7 +153,7 @@ impl Store {
 
     /// What a get would answer.
     pub(super) fn find(&self, host: &dyn Host, reader: &Principal, digest: Digest) -> Result<Ref, Refusal> {
-        let refuse = |reason, site: fak_abi::SiteInfo| Refusal::new(reason, site.site());
+        let refuse = |reason, site: &'static fak_abi::SiteInfo| Refusal::new(reason, site.site());
         let blob = self.blobs.get(&digest).ok_or_else(|| refuse(Reason::Misroute, floor::UNKNOWN))?;
         let flows = || blob.entries.iter().filter(|entry| entry.may_flow_to(reader));
         // One's own first, then by owner; of one owner the narrowest scope.

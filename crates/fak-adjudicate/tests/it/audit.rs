@@ -3,6 +3,7 @@
 use std::io::{self, Write};
 use std::num::NonZeroUsize;
 use std::sync::Arc;
+use std::thread;
 
 use fak_abi::{
     Act, Address, CapSet, ChannelKey, Digest, Event, EventKind, Id, KernelSeal, Principal, PrincipalSpec,
@@ -396,6 +397,87 @@ fn a_full_queue_refuses_and_what_found_no_slot_is_summed_before_the_next() {
     assert_eq!(verify_audit(&log.sink()[..], None).unwrap().missed, 3);
 }
 
+/// §2.5: the address of a group is the group and the rank.
+#[test]
+fn an_entry_names_the_rank_of_a_group() {
+    let wave = Id::new("wave-1").unwrap();
+    let (audit, mut log) = open(b"", Vec::new(), 64);
+    entry(&principal(1), 1, |event| {
+        audit.note(&Event { address: Address::Group(&wave, 3), ..event.clone() });
+    });
+    log.drain().unwrap();
+    let record = AuditReader::new(&log.sink()[..]).next_record().unwrap().unwrap();
+    assert_eq!((record.address.as_deref(), record.rank), (Some("group:wave-1"), Some(3)));
+}
+
+/// §3.6: a log is closed while its kernel stands. What has a slot is written first; what comes later is refused, and counted.
+#[test]
+fn a_closed_log_writes_what_has_a_slot_and_ends() {
+    let who = principal(1);
+    let (audit, mut log) = open(b"", Vec::new(), 64);
+    fill(&audit, &who, [1]);
+    assert_eq!(audit.reserve(&who), Reservation::Reserved);
+    assert_eq!(audit.reserve(&who), Reservation::Reserved);
+    audit.close();
+    audit.close();
+    assert_eq!(audit.reserve(&who), Reservation::Failed);
+    assert!(!audit.has_failed());
+    // The act before is written, and the drain waits on for the two that have a slot.
+    assert_eq!(log.drain_blocking().unwrap().unwrap().lines, 1);
+    thread::scope(|scope| {
+        let scribe = scope.spawn(|| {
+            let mut lines = 0;
+            while let Some(drained) = log.drain_blocking().unwrap() {
+                lines += drained.lines;
+            }
+            lines
+        });
+        record(&audit, &who, 2);
+        assert!(!scribe.is_finished(), "an act still has a slot");
+        audit.release();
+        assert_eq!(scribe.join().unwrap(), 1);
+    });
+    assert_eq!(audit.pending(), 0);
+    // Too late for an entry of its own, and not lost silently either.
+    entry(&who, 3, |event| audit.note(event));
+    audit.miss(at(4), 4);
+    assert_eq!(log.drain().unwrap().gap.map(|gap| (gap.count, gap.first, gap.last)), Some((2, 3, 4)));
+    assert_eq!(audit.reserve(&who), Reservation::Failed, "a drain that succeeds opens nothing again");
+    assert_eq!(verify_audit(&log.sink()[..], None).unwrap().end.count, 3);
+}
+
+/// §3.6: whenever a log is closed, each act is written, or refused and counted: none falls behind the drain that ends.
+#[test]
+fn nothing_is_queued_behind_a_drain_that_has_ended() {
+    for _ in 0..200 {
+        let (audit, mut log) = open(b"", Vec::new(), 1024);
+        let (kept, lines) = thread::scope(|scope| {
+            let scribe = scope.spawn(|| {
+                let mut lines = 0;
+                while let Some(drained) = log.drain_blocking().unwrap() {
+                    lines += drained.lines;
+                }
+                lines
+            });
+            let actors: Vec<_> = (1..=2)
+                .map(|number| {
+                    let audit = &audit;
+                    scope.spawn(move || {
+                        let who = principal(number);
+                        let reserved = |_: &u64| audit.reserve(&who) == Reservation::Reserved;
+                        (0..50).take_while(reserved).map(|seq| record(audit, &who, seq)).count()
+                    })
+                })
+                .collect();
+            audit.close();
+            let kept: usize = actors.into_iter().map(|actor| actor.join().unwrap()).sum();
+            (kept as u64, scribe.join().unwrap())
+        });
+        assert_eq!(lines, kept);
+        assert_eq!(audit.pending(), 0);
+    }
+}
+
 /// §4.12: one principal cannot take all slots.
 #[test]
 fn one_principal_fills_its_share_and_no_more() {
@@ -415,13 +497,13 @@ fn one_principal_fills_its_share_and_no_more() {
 fn slots_are_exact_across_threads() {
     let (audit, mut log) = open(b"", Vec::new(), 100);
     let recorded = std::sync::atomic::AtomicU64::new(0);
-    let writer = std::thread::scope(|scope| {
+    let writer = thread::scope(|scope| {
         let writer = scope.spawn(|| {
             while log.drain_blocking().unwrap().is_some() {}
             log
         });
         let (give, take) = std::sync::mpsc::channel();
-        std::thread::scope(|scope| {
+        thread::scope(|scope| {
             let audit = &audit;
             for thread in 0..3_u64 {
                 let (give, recorded) = (give.clone(), &recorded);
@@ -485,6 +567,14 @@ fn ordinary_tools_check_the_chain() {
     assert_eq!(run(&log), (true, format!("5 lines, head {}\n", end.head)));
     let mut bad = log.clone();
     bad[40] ^= 1;
-    assert_eq!(run(&bad), (false, "line 2 does not follow\n".to_owned()));
+    assert_eq!(run(&bad), (false, "line 1 was edited\n".to_owned()));
+    let lines: Vec<_> = log.split_inclusive(|byte| *byte == b'\n').collect();
+    let gone = [&lines[..2], &lines[3..]].concat().concat();
+    assert_eq!(run(&gone), (false, "line 3 does not follow\n".to_owned()));
+    let mut bad = log.clone();
+    let last = log.len() - lines[4].len() + 30;
+    bad[last] ^= 1;
+    assert_eq!(run(&bad), (false, "line 5 was edited\n".to_owned()));
+    assert_eq!(run(&log[..log.len() - 1]), (false, "line 5 is torn\n".to_owned()));
     std::fs::remove_dir_all(&folder).unwrap();
 }

@@ -446,3 +446,41 @@ fn the_hosts_view() {
     assert!(kernel.principal(&id("a")).is_none() && !agent.principal().is_attached());
     assert!(fak_abi::Kernel::detach(&*kernel, &id("a")).is_err());
 }
+
+/// §2.9: a rung or admitter for a mistyped act would never be asked: the kernel is not built. A tool of the host's own may have any
+/// name that is not nearly an act's, and that too if something serves it or the host lists it.
+#[test]
+fn a_rung_for_a_mistyped_act_is_not_built_in() {
+    let rung = |tool| Arc::new(Says::new("office/narrow", |_, _| Opinion::Defer).only(tool));
+    let build = |tool| Kernel::builder().rung(Rank(0), rung(tool)).build();
+    let fails = |tool| build(tool).unwrap_err().to_string();
+    let says = "office/narrow names the tool";
+    let unknown = "which is no act, and which nothing serves or lists";
+    assert_eq!(fails("a2a.snd"), format!("{says} \"a2a.snd\", {unknown}; did you mean \"a2a.send\"?"));
+    assert_eq!(fails("pol.put"), format!("{says} \"pol.put\", {unknown}; did you mean \"pool.put\"?"));
+    assert_eq!(fails("comm.telepathy"), format!("{says} \"comm.telepathy\", {unknown}"));
+    for tool in ["a2a.send", "ref.widen", "pool.write", "deploy"] {
+        assert!(build(tool).is_ok(), "{tool}");
+    }
+    let listed = Kernel::builder().tools([id("a2a.snd")]).rung(Rank(0), rung("a2a.snd")).build();
+    assert!(listed.is_ok());
+    let served = Kernel::builder().engine(Arc::new(Echo)).rung(Rank(0), rung("maed")).build();
+    assert!(served.unwrap_err().to_string().ends_with("did you mean \"made\"?"));
+    let screened = Kernel::builder().admitter(Rank(0), Arc::new(Slip)).build();
+    assert!(screened.unwrap_err().to_string().starts_with("slip names the tool \"a2a.recieve\""));
+}
+
+/// An admitter for what nobody calls.
+struct Slip;
+
+impl ResultAdmitter for Slip {
+    fn name(&self) -> RungName {
+        "slip"
+    }
+    fn tools(&self) -> ToolScope {
+        ToolScope::only(["a2a.recieve"])
+    }
+    fn screen(&self, _: &ToolCall<'_>, _: &Ref, _: &Desk<'_>) -> Opinion {
+        Opinion::Allow
+    }
+}

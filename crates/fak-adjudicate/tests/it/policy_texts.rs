@@ -182,6 +182,23 @@ agent = "w"
     assert_eq!(example.lint(None), []);
 }
 
+/// §3.7: a rule for what scenarios call an act matches nothing; nobody finds out unless the lint says so.
+#[test]
+fn a_lint_that_knows_no_tools_of_the_host_doubts_what_is_no_act() {
+    let text = "version = 1\n[[allow]]\ntool = \"*\"\n[[deny]]\ntool = \"send\"\n[[deny]]\ntool = \"lease\"\n[[deny]]\ntool = \"deploy\"\n";
+    let policy = Policy::from_toml("p", text).unwrap();
+    let found: Vec<_> = policy.lint(None).iter().map(ToString::to_string).collect();
+    assert_eq!(
+        found,
+        [
+            "line 4: deny[1]: matches no act: \"send\" is a tool of the host's own, or a mistake, did you mean \"a2a.send\"?",
+            "line 6: deny[2]: matches no act: \"lease\" is a tool of the host's own, or a mistake, did you mean \"lane.lease\"?",
+            "line 8: deny[3]: matches no act: \"deploy\" is a tool of the host's own, or a mistake",
+        ]
+    );
+    assert_eq!(policy.lint(Some(&["send", "lease", "deploy"])), []);
+}
+
 #[test]
 fn a_policy_knows_how_many_rules_it_has() {
     let read = |text: &str| Policy::from_toml("p", text).unwrap();
@@ -196,7 +213,7 @@ fn a_policy_knows_how_many_rules_it_has() {
 fn a_rule_is_covered_only_in_every_condition() {
     let findings = |first: &str, second: &str| {
         let text = format!("version = 1\n[[{first}\n[[{second}");
-        Policy::from_toml("p", &text).unwrap().lint(None).len()
+        Policy::from_toml("p", &text).unwrap().lint(Some(&["mine.own"])).len()
     };
     for (first, second, found) in [
         ("deny]]\ntool = \"a2a.*\"\nmax_bytes = 5", "deny]]\ntool = \"a2a.send\"\nmax_bytes = 5", 1),
@@ -217,7 +234,7 @@ fn a_rule_is_covered_only_in_every_condition() {
         ("deny]]\ntool = \"*\"\nagent = \"*\"", "deny]]\ntool = \"a2a.send\"", 1),
         ("deny]]\ntool = \"*\"\nagent = \"w*\"", "deny]]\ntool = \"a2a.send\"", 0),
         ("deny]]\ntool = \"*\"\nfleet = \"*\"", "deny]]\ntool = \"a2a.send\"", 0),
-        // A tool of the host's is believed, one of the protocol's families is not.
+        // A tool that the host named is believed, a name of the protocol's families is not.
         ("deny]]\ntool = \"mine.own\"", "deny]]\ntool = \"a2a.sned\"", 1),
     ] {
         assert_eq!(findings(first, second), found, "{first} then {second}");
@@ -231,7 +248,11 @@ fn a_lint_of_the_worst_patterns_ends() {
     let rules = |tool: &dyn Fn(usize) -> String| -> String {
         (0..400).map(|n| format!("[[allow]]\ntool = {:?}\n", tool(n))).collect()
     };
-    let lint = |rules: String| Policy::from_toml("p", &format!("version = 1\n{rules}")).unwrap().lint(None);
+    let lint = |rules: String| -> Vec<_> {
+        let policy = Policy::from_toml("p", &format!("version = 1\n{rules}")).unwrap();
+        // What is no act is not what this is about.
+        policy.lint(None).into_iter().filter(|found| !found.text.starts_with("matches no act")).collect()
+    };
     let found = lint(rules(&|n| format!("{stars}-{n}-*b")));
     let [stopped] = &found[..] else { panic!("{} findings", found.len()) };
     assert!(stopped.text.starts_with("not compared"), "{stopped}");

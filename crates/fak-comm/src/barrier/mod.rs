@@ -25,9 +25,9 @@ const NAME: RungName = "comm/barrier";
 
 macro_rules! sites {
     ($($name:ident = $check:literal, $refuses:literal, $next:literal;)+) => {
-        $(const $name: SiteInfo = SiteInfo { check: $check, clause: "§6.5", refuses: $refuses, next: $next };)+
+        $(const $name: &SiteInfo = &SiteInfo { check: $check, clause: "§6.5", refuses: $refuses, next: $next };)+
         /// What barriers check after the kernel's chain, for explain.
-        pub const BARRIER_SITES: &[SiteInfo] = &[$($name),+];
+        pub const BARRIER_SITES: &[SiteInfo] = &[$(*$name),+];
     };
 }
 
@@ -118,7 +118,7 @@ impl Barrier {
         let arrival = self.core.state.lock().fold.judge(agent.principal().id(), witness);
         match refusal_of(arrival).filter(|_| explanation.verdict.is_allow()) {
             Some((refusal, site)) => {
-                explanation.decided(Verdict::deny(refusal, NAME), Some(site), site.next.to_owned())
+                explanation.decided(Verdict::deny(refusal, NAME), Some(*site), site.next.to_owned())
             }
             None => explanation,
         }
@@ -181,7 +181,7 @@ impl Barrier {
 }
 
 /// What an arrival that does not count is refused with, and where.
-fn refusal_of(arrival: Arrival) -> Option<(Refusal, SiteInfo)> {
+fn refusal_of(arrival: Arrival) -> Option<(Refusal, &'static SiteInfo)> {
     let (reason, site) = match arrival {
         Arrival::Count => return None,
         Arrival::OtherWave => (Reason::Misroute, WAVE),

@@ -42,12 +42,12 @@ const MAX_LEASES: usize = 256;
 /// let (ann, bob) = (attach("ann")?, attach("bob")?);
 ///
 /// let (lane, ttl) = (LaneRequest::Lane("docs"), Duration::from_secs(3));
-/// let first = arbiter.lease(&ann, lane, ttl).ok_or_else(|refused| refused.verdict.to_string())?;
+/// let first = arbiter.lease(&ann, lane, ttl).ok()?;
 /// assert_eq!(arbiter.lease(&bob, lane, ttl).verdict().reason(), Some(Reason::LeaseHeld));
 ///
 /// // Past its time the lane is granted again, under a higher fence; the first holder's token is stale.
 /// time.advance(ttl);
-/// let second = arbiter.lease(&bob, lane, ttl).ok_or_else(|refused| refused.verdict.to_string())?;
+/// let second = arbiter.lease(&bob, lane, ttl).ok()?;
 /// assert!(second.fence() > first.fence());
 /// assert_eq!(arbiter.check(&ann, &first, "docs/a.md").verdict().reason(), Some(Reason::LeaseHeld));
 /// assert!(arbiter.check(&bob, &second, "docs/a.md").is_allow());
@@ -170,7 +170,7 @@ impl LaneArbiter {
                 self.refuse_rest(cleared, refusal);
                 let verdict = Verdict::deny(refusal, NAME);
                 let conflicts = found.iter().map(|conflict| conflict.shown_to(holder)).collect();
-                let nearest = (*site == floor::UNKNOWN).then(|| self.nearest(requests.get(at))).flatten();
+                let nearest = (site == floor::UNKNOWN).then(|| self.nearest(requests.get(at))).flatten();
                 Leased::Refuse(LeaseRefusal { verdict, conflicts, at: Some(at), nearest })
             }
         }
@@ -216,7 +216,7 @@ impl LaneArbiter {
         let decided = self.decide(&self.table.lock(), &[request], agent.principal(), ttl, now);
         let Err(Refused { site, refusal, found, .. }) = decided else { return explanation };
         let mut next = site.next.to_owned();
-        if let Some(name) = (*site == floor::UNKNOWN).then(|| self.nearest(Some(&request))).flatten() {
+        if let Some(name) = (site == floor::UNKNOWN).then(|| self.nearest(Some(&request))).flatten() {
             next.push_str(&format!("; the nearest known is {}", name.quoted()));
         }
         for conflict in found.iter().map(|conflict| conflict.shown_to(agent.principal())) {
@@ -234,7 +234,7 @@ impl LaneArbiter {
         self.taxonomy.nearest(name).cloned()
     }
 
-    fn deny(&self, reason: Reason, site: SiteInfo) -> Verdict {
+    fn deny(&self, reason: Reason, site: &'static SiteInfo) -> Verdict {
         Verdict::deny(Refusal::new(reason, site.site()), NAME)
     }
 
@@ -271,22 +271,22 @@ impl LaneArbiter {
             found: Vec::new(),
         };
         if ttl.is_zero() {
-            return Err(refuse(0, Reason::Malformed, &floor::TTL));
+            return Err(refuse(0, Reason::Malformed, floor::TTL));
         }
         let regions =
             table.decide_all(requests, holder, &self.taxonomy, now).map_err(
                 |(at, decision)| match decision {
-                    Decision::Malformed { .. } => refuse(at, Reason::Malformed, &floor::PATH),
+                    Decision::Malformed { .. } => refuse(at, Reason::Malformed, floor::PATH),
                     Decision::Held(found) => {
-                        Refused { at, site: &floor::HELD, refusal: held(floor::HELD, &found, now), found }
+                        Refused { at, site: floor::HELD, refusal: held(floor::HELD, &found, now), found }
                     }
                     Decision::Admit(_) | Decision::UnknownLane => {
-                        refuse(at, Reason::Misroute, &floor::UNKNOWN)
+                        refuse(at, Reason::Misroute, floor::UNKNOWN)
                     }
                 },
             )?;
         if table.held_by(holder, now).saturating_add(regions.len()) > self.max_leases {
-            return Err(refuse(regions.len().saturating_sub(1), Reason::RateLimited, &floor::LIMIT));
+            return Err(refuse(regions.len().saturating_sub(1), Reason::RateLimited, floor::LIMIT));
         }
         Ok(regions)
     }
@@ -351,7 +351,7 @@ fn call<'a>(agent: &'a AgentHandle, act: Act, lane: Option<&'a Result<Id, IdErro
 }
 
 /// LEASE_HELD, with the time until the last lease in the way expires.
-fn held(site: SiteInfo, found: &[InTheWay], now: Timestamp) -> Refusal {
+fn held(site: &'static SiteInfo, found: &[InTheWay], now: Timestamp) -> Refusal {
     let refusal = Refusal::new(Reason::LeaseHeld, site.site());
     let Some(last) = found.iter().map(|conflict| conflict.lease.expires).max() else { return refusal };
     let ms = now.until(last).as_micros().div_ceil(1_000);

@@ -8,10 +8,9 @@ const FLOOR: RungName = "lanes/floor";
 
 macro_rules! sites {
     ($($name:ident = $check:literal, $clause:literal, $refuses:literal, $next:literal;)+) => {
-        $(pub(super) const $name: SiteInfo =
-            SiteInfo { check: $check, clause: $clause, refuses: $refuses, next: $next };)+
+        $(pub(super) const $name: &SiteInfo = &SiteInfo { check: $check, clause: $clause, refuses: $refuses, next: $next };)+
         /// What the arbiter checks, for explain.
-        pub const LANE_SITES: &[SiteInfo] = &[$($name),+];
+        pub const LANE_SITES: &[SiteInfo] = &[$(*$name),+];
     };
 }
 

@@ -122,7 +122,7 @@ impl Space {
             None => explanation,
             Some((reason, site)) => {
                 let verdict = Verdict::deny(Refusal::new(reason, site.site()), SPACE);
-                explanation.decided(verdict, Some(site), site.next.to_owned())
+                explanation.decided(verdict, Some(*site), site.next.to_owned())
             }
         }
     }
@@ -245,7 +245,7 @@ impl Space {
 
 impl Core {
     /// Why no cell of that scope may hold a body that `who` brings.
-    fn unfit(&self, who: &Principal, scope: ShareScope, body: &Ref) -> Option<(Reason, SiteInfo)> {
+    fn unfit(&self, who: &Principal, scope: ShareScope, body: &Ref) -> Option<(Reason, &'static SiteInfo)> {
         if body.taint() == Taint::Quarantined {
             return Some(QUARANTINED);
         }
@@ -266,7 +266,7 @@ impl Core {
         key: Option<&Id>,
         scope: ShareScope,
         body: Option<&Ref>,
-    ) -> Option<(Reason, SiteInfo)> {
+    ) -> Option<(Reason, &'static SiteInfo)> {
         if let Some(refusal) = body.and_then(|body| self.unfit(who, scope, body)) {
             return Some(refusal);
         }
@@ -310,11 +310,11 @@ fn cleared(permit: Permit<'_>) -> Result<Cleared<'_>, Verdict> {
     }
 }
 
-fn refuse<T>(permit: Permit<'_>, (reason, site): (Reason, SiteInfo)) -> Outcome<T> {
+fn refuse<T>(permit: Permit<'_>, (reason, site): (Reason, &'static SiteInfo)) -> Outcome<T> {
     Outcome::Refuse(permit.refuse(Refusal::new(reason, site.site()), SPACE))
 }
 
-fn refuse_cleared<T>(cleared: Cleared<'_>, (reason, site): (Reason, SiteInfo)) -> Outcome<T> {
+fn refuse_cleared<T>(cleared: Cleared<'_>, (reason, site): (Reason, &'static SiteInfo)) -> Outcome<T> {
     Outcome::Refuse(cleared.refuse(Refusal::new(reason, site.site()), SPACE))
 }
 

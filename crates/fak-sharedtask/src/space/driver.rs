@@ -26,74 +26,74 @@ const fn site(
     SiteInfo { check, clause, refuses, next }
 }
 
-const CAPABILITY: SiteInfo = site(
+const CAPABILITY: &SiteInfo = &site(
     "space/capability",
     "§2.8",
     "an act whose capability is not granted",
     "ask the host to grant space.read or space.write",
 );
-const MALFORMED: SiteInfo = site(
+const MALFORMED: &SiteInfo = &site(
     "space/key",
     "§5.11",
     "a key that is no id, or has an empty component",
     "use 1 to 256 bytes without control characters, components separated by single slashes",
 );
-pub(super) const UNINSTALLED: SiteInfo = site(
+pub(super) const UNINSTALLED: &SiteInfo = &site(
     "space/uninstalled",
     "§3.1",
     "an act on a space that no kernel owns",
     "the host has to build the space into the kernel of this agent",
 );
-pub(super) const DETACHED: SiteInfo = site(
+pub(super) const DETACHED: &SiteInfo = &site(
     "space/detached",
     "§2.3",
     "a wait of a principal that was detached",
     "the host has ended this agent; attach it again for a new incarnation",
 );
-pub(super) const KEY: (Reason, SiteInfo) = (Reason::Malformed, MALFORMED);
-pub(super) const QUARANTINED: (Reason, SiteInfo) = (
+pub(super) const KEY: (Reason, &SiteInfo) = (Reason::Malformed, MALFORMED);
+pub(super) const QUARANTINED: (Reason, &SiteInfo) = (
     Reason::TrustViolation,
-    site(
+    &site(
         "space/quarantined",
         "§5.11",
         "a quarantined body",
         "nothing moves a quarantined value: write another",
     ),
 );
-pub(super) const FLOW: (Reason, SiteInfo) = (
+pub(super) const FLOW: (Reason, &SiteInfo) = (
     Reason::TrustViolation,
-    site(
+    &site(
         "space/flow",
         "§2.4",
         "a body that may not flow to who puts or reads it",
         "ask its owner to widen the scope to a fleet or tenant that you share",
     ),
 );
-pub(super) const SCOPE: (Reason, SiteInfo) = (
+pub(super) const SCOPE: (Reason, &SiteInfo) = (
     Reason::TrustViolation,
-    site(
+    &site(
         "space/scope",
         "§5.11",
         "a scope that the principal has no part in, or that is not the body's",
         "name the scope of the body, and one whose fleet or tenant is yours",
     ),
 );
-pub(super) const SIZE: (Reason, SiteInfo) = (
+pub(super) const SIZE: (Reason, &SiteInfo) = (
     Reason::Oversize,
-    site(
+    &site(
         "space/size",
         "§5.11",
         "a body above the limit",
         "put the bytes into the pool and a reference into the cell",
     ),
 );
-pub(super) const CELLS: (Reason, SiteInfo) = (
+pub(super) const CELLS: (Reason, &SiteInfo) = (
     Reason::RateLimited,
-    site("space/cells", "§4.12", "more cells than there may be", "delete cells that are no longer needed"),
+    &site("space/cells", "§4.12", "more cells than there may be", "delete cells that are no longer needed"),
 );
-pub(super) const WATCHES: (Reason, SiteInfo) = (
+pub(super) const WATCHES: (Reason, &SiteInfo) = (
     Reason::RateLimited,
-    site(
+    &site(
         "space/watches",
         "§4.12",
         "more watches than one principal may have",
@@ -103,16 +103,16 @@ pub(super) const WATCHES: (Reason, SiteInfo) = (
 
 /// What the space's checks refuse and what to do about it, for explain (§3.5).
 pub const SPACE_SITES: &[SiteInfo] = &[
-    CAPABILITY,
-    MALFORMED,
-    UNINSTALLED,
-    DETACHED,
-    QUARANTINED.1,
-    FLOW.1,
-    SCOPE.1,
-    SIZE.1,
-    CELLS.1,
-    WATCHES.1,
+    *CAPABILITY,
+    *MALFORMED,
+    *UNINSTALLED,
+    *DETACHED,
+    *QUARANTINED.1,
+    *FLOW.1,
+    *SCOPE.1,
+    *SIZE.1,
+    *CELLS.1,
+    *WATCHES.1,
 ];
 
 /// The floor: the capability, and an address that is one.

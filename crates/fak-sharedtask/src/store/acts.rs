@@ -38,7 +38,7 @@ pub struct Patched {
 /// How a merge under the lock ended.
 enum Ended {
     Done(Box<Done>),
-    Refuse(Reason, fak_abi::SiteInfo),
+    Refuse(Reason, &'static fak_abi::SiteInfo),
 }
 
 impl TaskStore {
@@ -363,7 +363,7 @@ fn refused(refusal: ActRefusal) -> Ended {
 }
 
 /// How the store refuses what a merge may not say.
-pub(super) fn refusal_of(refusal: ActRefusal) -> (Reason, fak_abi::SiteInfo) {
+pub(super) fn refusal_of(refusal: ActRefusal) -> (Reason, &'static fak_abi::SiteInfo) {
     match refusal {
         ActRefusal::HiddenBody => (Reason::TrustViolation, HIDDEN_BODY),
         ActRefusal::Oversize => (Reason::Oversize, OVERSIZE),

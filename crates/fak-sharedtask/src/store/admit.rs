@@ -118,12 +118,12 @@ pub(super) fn charge(permit: Permit<'_>) -> Result<Cleared<'_>, Verdict> {
 }
 
 /// Refuses an act that the fold allowed.
-pub(super) fn refuse<T>(permit: Permit<'_>, reason: Reason, site: SiteInfo) -> Outcome<T> {
+pub(super) fn refuse<T>(permit: Permit<'_>, reason: Reason, site: &'static SiteInfo) -> Outcome<T> {
     Outcome::Refuse(permit.refuse(Refusal::new(reason, site.site()), STORE))
 }
 
 /// Refuses an act that was counted; what was counted is taken back.
-pub(super) fn refuse_cleared<T>(cleared: Cleared<'_>, reason: Reason, site: SiteInfo) -> Outcome<T> {
+pub(super) fn refuse_cleared<T>(cleared: Cleared<'_>, reason: Reason, site: &'static SiteInfo) -> Outcome<T> {
     Outcome::Refuse(cleared.refuse(Refusal::new(reason, site.site()), STORE))
 }
 

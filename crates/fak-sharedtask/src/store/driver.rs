@@ -20,11 +20,10 @@ pub(super) const STORE: RungName = "sharedtask/store";
 
 macro_rules! sites {
     ($($name:ident: $check:literal, $clause:literal, $refuses:literal, $next:literal;)+) => {
-        $(pub(super) const $name: SiteInfo =
-            SiteInfo { check: $check, clause: $clause, refuses: $refuses, next: $next };)+
+        $(pub(super) const $name: &SiteInfo = &SiteInfo { check: $check, clause: $clause, refuses: $refuses, next: $next };)+
 
         /// What the store's checks refuse and what to do about it, for explain (§3.5).
-        pub const STORE_SITES: &[SiteInfo] = &[$($name),+];
+        pub const STORE_SITES: &[SiteInfo] = &[$(*$name),+];
     };
 }
 

@@ -116,7 +116,7 @@ impl TaskStore {
         &self,
         agent: &AgentHandle,
         call: &ToolCall<'_>,
-        refuses: impl FnOnce() -> Option<(Reason, SiteInfo)>,
+        refuses: impl FnOnce() -> Option<(Reason, &'static SiteInfo)>,
     ) -> Explanation {
         let explanation = match self.core.host() {
             Some(host) => host.explain(call),
@@ -131,7 +131,7 @@ impl TaskStore {
             None => explanation,
             Some((reason, site)) => {
                 let verdict = Verdict::deny(Refusal::new(reason, site.site()), STORE);
-                explanation.decided(verdict, Some(site), site.next.to_owned())
+                explanation.decided(verdict, Some(*site), site.next.to_owned())
             }
         }
     }
