@@ -133,6 +133,7 @@ fn as_line(record: &AuditRecord) -> String {
         or(&record.address, "-")
     );
     for part in [
+        record.rank.map(|rank| format!("rank {rank}")),
         record.verdict.map(|verdict| verdict.name().to_owned()),
         record.reason.map(|reason| reason.name().to_owned()),
         record.by.as_ref().map(|by| format!("by {by}")),
@@ -166,6 +167,7 @@ fn as_json(record: &AuditRecord) -> Value {
     put("principal", record.principal.clone().map(Value::from));
     put("incarnation", record.incarnation.map(Value::from));
     put("address", record.address.clone().map(Value::from));
+    put("rank", record.rank.map(Value::from));
     put("digest", record.digest.map(|digest| digest.to_string().into()));
     put("verdict", record.verdict.map(|verdict| verdict.name().into()));
     put("reason", record.reason.map(|reason| reason.name().into()));
