@@ -136,27 +136,27 @@ impl Queue {
         self.shards.get(here())
     }
 
+    /// Takes a slot; where.
     #[inline]
-    fn reserve(&self) -> bool {
-        self.own().is_some_and(Shard::reserve) || self.borrow()
+    fn reserve(&self) -> Option<&Shard> {
+        self.own().filter(|shard| shard.reserve()).or_else(|| self.borrow())
     }
 
     /// After a slot was taken: false, and it is given back, if the log has come to `state` meanwhile. Whoever closes the log looks at
     /// the slots after setting the state: one of the two sees the other, so that nothing is queued behind a drain that has ended.
+    /// It goes back where it was taken: so no shard is ever seen to owe for a slot that was not seen, and the sum is never too small.
     #[inline]
-    fn stands_below(&self, state: u8) -> bool {
+    fn stands_below(&self, state: u8, shard: &Shard) -> bool {
         let stands = self.state.load(Ordering::SeqCst) < state;
         if !stands {
-            self.release();
+            self.release(shard);
         }
         stands
     }
 
     #[inline]
-    fn release(&self) {
-        if let Some(shard) = self.own() {
-            shard.used.fetch_sub(1, Ordering::SeqCst);
-        }
+    fn release(&self, shard: &Shard) {
+        shard.used.fetch_sub(1, Ordering::SeqCst);
         if self.state.load(Ordering::SeqCst) == CLOSED {
             self.wake();
         }
@@ -167,8 +167,8 @@ impl Queue {
     }
 
     #[cold]
-    fn borrow(&self) -> bool {
-        self.around().any(Shard::reserve)
+    fn borrow(&self) -> Option<&Shard> {
+        self.around().find(|shard| shard.reserve())
     }
 
     fn push(&self, event: &Event<'_>) {
@@ -310,14 +310,14 @@ impl Auditor for Audit {
         if held >= self.0.share {
             return Reservation::Share;
         }
-        if !self.0.reserve() {
-            return Reservation::Full;
-        }
-        if self.0.stands_below(FAILED) { Reservation::Reserved } else { Reservation::Failed }
+        let Some(shard) = self.0.reserve() else { return Reservation::Full };
+        if self.0.stands_below(FAILED, shard) { Reservation::Reserved } else { Reservation::Failed }
     }
 
     fn release(&self) {
-        self.0.release();
+        if let Some(shard) = self.0.own() {
+            self.0.release(shard);
+        }
     }
 
     fn record(&self, event: &Event<'_>) {
@@ -336,7 +336,7 @@ impl Auditor for Audit {
     }
 
     fn note(&self, event: &Event<'_>) {
-        if self.0.reserve() && self.0.stands_below(CLOSED) {
+        if self.0.reserve().is_some_and(|shard| self.0.stands_below(CLOSED, shard)) {
             self.0.push(event);
         } else {
             self.miss(event.at, event.seq);
