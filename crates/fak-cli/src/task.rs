@@ -8,7 +8,8 @@ use std::{
 };
 
 use fak_abi::{
-    AgentHandle, Capability, Outcome, PrincipalKind, PrincipalSpec, Reason, Verdict, json::write_value,
+    AgentHandle, Capability, Outcome, PrincipalKind, PrincipalSpec, Reason, Verdict,
+    json::{self, Document, write_value},
 };
 use fak_adjudicate::Kernel;
 use fak_scenario::{counted, printable, spell_out};
@@ -100,7 +101,10 @@ fn new(args: &TaskNewArgs, output: &mut Output) -> Result<u8, Failure> {
 
 fn apply(args: &TaskApplyArgs, output: &mut Output) -> Result<u8, Failure> {
     let desk = Desk::open(&args.journal, &args.who)?;
-    let text = spelled_out(&args.patch)?;
+    let mut text = spelled_out(&args.patch)?;
+    if args.base.is_some() {
+        text = without_base(text);
+    }
     let mut patch = Patch::parse(&text, &Limits::default()).map_err(|error| match error.path() {
         // "@current" and "@0" are for scenarios.
         "/base_rev" => Failure::file(&args.patch, format!("{error}; \"\" will do if --base is given")),
@@ -141,6 +145,21 @@ fn apply(args: &TaskApplyArgs, output: &mut Output) -> Result<u8, Failure> {
 /// The record or patch in a file, whose bodies may be written as their text.
 fn spelled_out(path: &Path) -> Result<Vec<u8>, Failure> {
     spell_out(read(path)?).map_err(|error| Failure::file(path, error))
+}
+
+/// The patch without a base that only a scenario knows (`@0`, `@current`), where another is given instead.
+fn without_base(text: Vec<u8>) -> Vec<u8> {
+    let place = Document::parse(&text, &json::Limits::default()).ok().and_then(|document| {
+        let base = document.root().value().member("base_rev")?;
+        let quoted = format!("\"{}\"", base.as_str().filter(|name| name.starts_with('@'))?);
+        text.get(base.offset()..)?
+            .starts_with(quoted.as_bytes())
+            .then(|| base.offset()..base.offset() + quoted.len())
+    });
+    let Some(place) = place else { return text };
+    let mut text = text;
+    text.splice(place, *b"\"\"");
+    text
 }
 
 /// Writes the journal beside the old one and puts it in its place: a crash leaves one of the two. The file itself is
@@ -188,7 +207,7 @@ fn refused(verdict: &Verdict, who: &WhoArgs, output: &mut Output) -> Result<u8, 
 }
 
 /// A JSON value of the record, as one line.
-fn compact(value: &fak_abi::json::Value) -> String {
+fn compact(value: &json::Value) -> String {
     let mut bytes = Vec::new();
     write_value(&mut bytes, value);
     printable(&String::from_utf8_lossy(&bytes))
@@ -250,6 +269,12 @@ fn view(args: &TaskViewArgs, output: &mut Output) -> Result<u8, Failure> {
         }))?;
     } else {
         output.text(as_text(&view))?;
+        if let (None, Some(fleet)) = (&args.who.store_fleet, &args.who.fleet) {
+            // A journal does not say whom its record is for.
+            output.text(format!(
+                "  store     taken to be of fleet {fleet}, the reader's own: see --store-fleet"
+            ))?;
+        }
     }
     Ok(0)
 }

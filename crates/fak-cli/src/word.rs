@@ -53,6 +53,16 @@ const CONCEPTS: &[(&str, &str, &str)] = &[
          public. Its owner widens it, from agent to fleet or tenant (ref.widen)",
     ),
     (
+        "wave",
+        "§6.1",
+        "agents that the host spawns together: an id is alive once in a wave, and again in another",
+    ),
+    (
+        "spawn",
+        "§6.1",
+        "what a host does with a group: its members live in the wave of that group until they end or are detached",
+    ),
+    (
         "fleet",
         "§2.3, §2.4",
         "agents that work together. A principal has one or none; a body of scope fleet is read by those of its owner's fleet, \

@@ -19,7 +19,10 @@ use crate::tie::Tie;
 const LAYER: RungName = "comm";
 const SPAWN: RungName = "comm/spawn";
 
-const ALIVE: &SiteInfo = &SiteInfo {
+const ALIVE: &SiteInfo = &ALIVE_SITE;
+
+/// Listed with the checks of the floor: no rung stands behind it.
+pub(crate) const ALIVE_SITE: SiteInfo = SiteInfo {
     check: "comm/alive",
     clause: "§6.1",
     refuses: "spawning an id that is alive in the wave",

@@ -15,7 +15,7 @@ const NAME: RungName = "comm/floor";
 macro_rules! sites {
     ($($name:ident = $check:literal, $clause:literal, $refuses:literal, $next:literal;)+) => {
         $(const $name: &SiteInfo = &SiteInfo { check: $check, clause: $clause, refuses: $refuses, next: $next };)+
-        const SITES: &[SiteInfo] = &[$(*$name),+, crate::tie::FOREIGN_SITE];
+        const SITES: &[SiteInfo] = &[$(*$name),+, crate::tie::FOREIGN_SITE, crate::comm::ALIVE_SITE];
     };
 }
 

@@ -108,6 +108,7 @@ mod tests {
         for name in [
             "a2achan/private",
             "comm/absent",
+            "comm/alive",
             "agenttopo/no-edge",
             "policy/deny#3",
             "barrier/twice",

@@ -10,6 +10,8 @@ mod incidents;
 mod negatives;
 mod peer;
 mod scenarios;
+#[cfg(test)]
+mod sites;
 mod table;
 mod tests;
 mod witnesses;

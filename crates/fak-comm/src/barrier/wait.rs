@@ -106,6 +106,9 @@ impl Barrier {
     /// Waits until every rank has arrived or is gone, or until `deadline`, whose report names the missing. Not an
     /// act: it counts as no arrival and needs no capability.
     ///
+    /// `Allow` says that the wait was permitted: whether it ended because all have arrived is
+    /// [`complete`](BarrierReport::complete) in the report.
+    ///
     /// Refused DEFAULT_DENY once `agent` is detached, RATE_LIMITED beyond its share of waits,
     /// TRUST_VIOLATION for a handle of another kernel.
     ///

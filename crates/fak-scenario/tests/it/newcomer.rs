@@ -156,29 +156,29 @@ fn a_name_of_another_kind_is_told_its_place() {
     check(
         &all,
         &expect![[r#"
-        : what is expected is an object: write "expect": {"verdict": "empty"}
-        : what is expected is an object: write "expect": {"verdict": "deny"}
-        : what is expected is an object: write "expect": {"reason": "TRUST_VIOLATION"}
-        : what is expected is an object: write "expect": {"verdict": …}, with "reason" and what else is expected
-        /empty: "recv" does not answer "empty": write "verdict": "empty"
-        /denied: "recv" does not answer "denied": write "verdict": "deny"
-        /MISROUTE: "recv" does not answer "MISROUTE": write "reason": "MISROUTE"
-        /error: "recv" does not answer "error": write "reason": "TRUST_VIOLATION"
-        /reason: "a2achan/private" is a check: name it with "at"
-        /reason: "a2achan/gate" is a rung: name it with "rung"
-        /reason: "deny" is a verdict: name it with "verdict"
-        /verdict: "MISROUTE" is a reason: name it with "reason"
-        /at: "MISROUTE" is a reason: name it with "reason"
-        /at: "a2achan/gate" is a rung: name it with "rung"
-        /rung: "a2achan/private" is a check: name it with "at"
-        /reason: unknown reason "TRUST_VIOLATON", did you mean "TRUST_VIOLATION"?
-        /reason: unknown reason "trust_violation", did you mean "TRUST_VIOLATION"?
-        /reason: unknown reason "UNAUTHORIZED", did you mean "DEFAULT_DENY"?
-        /reason: unknown reason "INVENTED"; known here: DEFAULT_DENY, POLICY_BLOCK, SELF_MODIFY, LEASE_HELD, TRUST_VIOLATION, MALFORMED, MISROUTE, RATE_LIMITED, SECRET_EXFIL, UNWITNESSED, OVERSIZE, UNKNOWN_TOOL; `fak explain` says what each means
-        /at: unknown check "privat", did you mean "a2achan/private"?
-        /at: unknown check "zzz"; known here: read/detached, read/flow, kernel/foreign, kernel/detached, kernel/foreign-tool, kernel/unknown-tool, kernel/expired, kernel/empty-policy, kernel/all-defer, kernel/indeterminate, kernel/panic, kernel/two-transforms and 148 more; `fak explain --checks` lists them all
-        /rung: unknown rung "polcy", did you mean "policy"?
-    "#]],
+            : what is expected is an object: write "expect": {"verdict": "empty"}
+            : what is expected is an object: write "expect": {"verdict": "deny"}
+            : what is expected is an object: write "expect": {"reason": "TRUST_VIOLATION"}
+            : what is expected is an object: write "expect": {"verdict": …}, with "reason" and what else is expected
+            /empty: "recv" does not answer "empty": write "verdict": "empty"
+            /denied: "recv" does not answer "denied": write "verdict": "deny"
+            /MISROUTE: "recv" does not answer "MISROUTE": write "reason": "MISROUTE"
+            /error: "recv" does not answer "error": write "reason": "TRUST_VIOLATION"
+            /reason: "a2achan/private" is a check: name it with "at"
+            /reason: "a2achan/gate" is a rung: name it with "rung"
+            /reason: "deny" is a verdict: name it with "verdict"
+            /verdict: "MISROUTE" is a reason: name it with "reason"
+            /at: "MISROUTE" is a reason: name it with "reason"
+            /at: "a2achan/gate" is a rung: name it with "rung"
+            /rung: "a2achan/private" is a check: name it with "at"
+            /reason: unknown reason "TRUST_VIOLATON", did you mean "TRUST_VIOLATION"?
+            /reason: unknown reason "trust_violation", did you mean "TRUST_VIOLATION"?
+            /reason: unknown reason "UNAUTHORIZED", did you mean "DEFAULT_DENY"?
+            /reason: unknown reason "INVENTED"; known here: DEFAULT_DENY, POLICY_BLOCK, SELF_MODIFY, LEASE_HELD, TRUST_VIOLATION, MALFORMED, MISROUTE, RATE_LIMITED, SECRET_EXFIL, UNWITNESSED, OVERSIZE, UNKNOWN_TOOL; `fak explain` says what each means
+            /at: unknown check "privat", did you mean "a2achan/private"?
+            /at: unknown check "zzz"; known here: read/detached, read/flow, kernel/foreign, kernel/detached, kernel/foreign-tool, kernel/unknown-tool, kernel/expired, kernel/empty-policy, kernel/all-defer, kernel/indeterminate, kernel/panic, kernel/two-transforms and 149 more; `fak explain --checks` lists them all
+            /rung: unknown rung "polcy", did you mean "policy"?
+        "#]],
     );
 }
 
