@@ -125,8 +125,8 @@ impl AgentHandle {
         self.gate().raise(self, body, taint)
     }
 
-    /// Decides a call of this agent (§3.2). Layers use [`Gate::admit`] for acts that happen only
-    /// after checks of their own.
+    /// Decides a call of this agent (§3.2), and performs nothing: an allow of `a2a.send` has sent no message.
+    /// Layers use [`Gate::admit`] for acts that happen only after checks of their own.
     #[inline]
     pub fn decide(&self, call: &ToolCall<'_>) -> Verdict {
         self.gate().decide(call)

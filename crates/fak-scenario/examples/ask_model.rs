@@ -10,7 +10,8 @@ use fak_adjudicate::Kernel;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-/// The tools that the host offers its models. Who calls is not among the arguments: that is the seat the model sits in.
+/// The tools that the host offers its models: no other name gets anywhere. Who calls is not among the arguments: that is the seat the
+/// model sits in. A host's own tool is decided (`AgentHandle::decide`) and then performed, as in `host_adjudicator`; deciding performs nothing.
 #[derive(Deserialize)]
 #[serde(tag = "name", content = "arguments", rename_all = "snake_case")]
 enum Call {
