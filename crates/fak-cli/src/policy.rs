@@ -44,12 +44,6 @@ fn lint(args: &PolicyLintArgs, output: &mut Output) -> Result<u8, Failure> {
         }
         if findings.is_empty() {
             output.text("no findings")?;
-        } else if tools.is_empty()
-            && findings.iter().any(|found| found.text.contains("tool of the host's own"))
-        {
-            output.text(
-                "if it is a tool of the host's own, say so: --tool NAME, as often as there are tools",
-            )?;
         }
     }
     Ok(u8::from(!findings.is_empty()))

@@ -29,18 +29,6 @@ impl<T, R> Answer<T, R> {
         }
     }
 
-    /// As [`Answer::ok`], with an error of the caller's own, which may say more of the refusal.
-    ///
-    /// # Errors
-    ///
-    /// What `refused` makes of the refusal, if it did not happen.
-    pub fn ok_or_else<E>(self, refused: impl FnOnce(R) -> E) -> Result<T, E> {
-        match self {
-            Self::Allow { value, .. } => Ok(value),
-            Self::Refuse(refusal) => Err(refused(refusal)),
-        }
-    }
-
     /// The refusal, if it is one.
     #[must_use]
     pub const fn refusal(&self) -> Option<&R> {

@@ -213,7 +213,7 @@ fn unknown_tool(tool: &Glob, tools: Option<&[&str]>) -> Option<String> {
 fn no_act(rule: &Rule, tools: Option<&[&str]>) -> Option<String> {
     let meant = unknown(&rule.tool, tools)?;
     Some(format!(
-        "matches no act: {:?} is a tool of the host's own, or a mistake{meant}",
+        "matches no act: {:?} is a tool of the host's own, to be named to the lint, or a mistake{meant}",
         rule.tool.pattern()
     ))
 }

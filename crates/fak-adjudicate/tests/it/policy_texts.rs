@@ -191,9 +191,9 @@ fn a_lint_that_knows_no_tools_of_the_host_doubts_what_is_no_act() {
     assert_eq!(
         found,
         [
-            "line 4: deny[1]: matches no act: \"send\" is a tool of the host's own, or a mistake, did you mean \"a2a.send\"?",
-            "line 6: deny[2]: matches no act: \"lease\" is a tool of the host's own, or a mistake, did you mean \"lane.lease\"?",
-            "line 8: deny[3]: matches no act: \"deploy\" is a tool of the host's own, or a mistake",
+            "line 4: deny[1]: matches no act: \"send\" is a tool of the host's own, to be named to the lint, or a mistake, did you mean \"a2a.send\"?",
+            "line 6: deny[2]: matches no act: \"lease\" is a tool of the host's own, to be named to the lint, or a mistake, did you mean \"lane.lease\"?",
+            "line 8: deny[3]: matches no act: \"deploy\" is a tool of the host's own, to be named to the lint, or a mistake",
         ]
     );
     assert_eq!(policy.lint(Some(&["send", "lease", "deploy"])), []);
